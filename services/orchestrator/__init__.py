@@ -1,0 +1,1 @@
+"""Divides the time of a request over the mesh and streams the answer."""

@@ -1,0 +1,1 @@
+"""Says what a query asks for: language, intent, slots, complexity and embedding."""
