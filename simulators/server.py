@@ -1,0 +1,143 @@
+"""Decides which path is answered by what, and runs it all in one process on one port. Composition; knows no format
+itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import orjson
+from aiohttp import web
+
+from simulators import web_search
+from simulators.anthropic_api import AnthropicMessages
+from simulators.connections import Connections
+from simulators.draws import Draws
+from simulators.exchange import World, converse
+from simulators.journal import Entry, Journal
+from simulators.openai_chat import OpenAIChat
+from simulators.prompt_cache import PromptCache
+from simulators.scenario import Scenario, load
+
+LARGEST_REQUEST_BYTES = 8 * 1024 * 1024
+IDLE_CONNECTION_SECONDS = 300.0
+"""Longer than any client keeps a connection, so that a pooled one is never closed just as it is used."""
+GRACE_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """Simulators that run."""
+
+    url: str
+    port: int
+    world: World
+
+    @property
+    def anthropic_url(self) -> str:
+        """The Anthropic SDK's `base_url`."""
+        return f"{self.url}/anthropic"
+
+    @property
+    def openai_url(self) -> str:
+        """The OpenAI SDK's `base_url`."""
+        return f"{self.url}/openai/v1"
+
+    @property
+    def web_url(self) -> str:
+        """The web search's base: `/search` follows for Tavily's shape, `/brave/res/v1/web/search` for Brave's."""
+        return f"{self.url}/web"
+
+    @property
+    def requests(self) -> list[Entry]:
+        """What was asked so far, oldest first."""
+        return list(self.world.journal.entries)
+
+    async def until(self, holds: Callable[[list[Entry]], bool], *, within: float = 5.0) -> None:
+        """Wait until something became true of the requests; `TimeoutError` when it does not within so many
+        seconds."""
+        await self.world.journal.until(lambda: holds(self.requests), within=within)
+
+    def forget(self) -> None:
+        """Start afresh: no requests, nothing in the prompt cache, draws from their beginning."""
+        self.world.journal.reset()
+        self.world.cache.forget()
+        self.world.draws.forget()
+
+
+@asynccontextmanager
+async def running(
+    *, scenario: Scenario | str | Path = "default", seed: int = 1, host: str = "127.0.0.1", port: int = 0
+) -> AsyncIterator[Simulation]:
+    """Run the simulators on this event loop. Port 0 takes a free one.
+
+    Raises `ScenarioError` for a scenario that cannot be used and `OSError` for a port that cannot be had.
+    """
+    chosen = scenario if isinstance(scenario, Scenario) else load(scenario)
+    world = World(
+        scenario=chosen,
+        draws=Draws(seed=seed),
+        journal=Journal(clock=asyncio.get_running_loop().time),
+        cache=PromptCache(),
+        connections=Connections(),
+    )
+    runner = web.AppRunner(
+        application(world),
+        access_log=None,
+        # Without this nobody would notice that the caller has left until the next write.
+        handler_cancellation=True,
+        keepalive_timeout=IDLE_CONNECTION_SECONDS,
+        shutdown_timeout=GRACE_SECONDS,
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port, reuse_address=True, backlog=1024).start()
+        bound = int(runner.addresses[0][1])
+        yield Simulation(url=f"http://{host}:{bound}", port=bound, world=world)
+    finally:
+        await runner.cleanup()
+
+
+def application(world: World) -> web.Application:
+    """Every path that is answered."""
+    app = web.Application(client_max_size=LARGEST_REQUEST_BYTES)
+    app.router.add_post("/anthropic/v1/messages", _model_path(AnthropicMessages(), world))
+    app.router.add_post("/openai/v1/chat/completions", _model_path(OpenAIChat(), world))
+    app.router.add_post("/web/search", partial(web_search.tavily, world=world))
+    app.router.add_get("/web/brave/res/v1/web/search", partial(web_search.brave, world=world))
+    app.router.add_get("/healthz", partial(_health, world=world))
+    app.router.add_get("/control/requests", partial(_shown, world=world))
+    app.router.add_delete("/control/requests", partial(_reset, world=world))
+    return app
+
+
+def _model_path(
+    dialect: AnthropicMessages | OpenAIChat, world: World
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return await converse(request, dialect, world)
+
+    return answer
+
+
+async def _health(request: web.Request, world: World) -> web.Response:
+    return _json({"status": "ok", "scenario": world.scenario.name})
+
+
+async def _shown(request: web.Request, world: World) -> web.Response:
+    with_bodies = request.query.get("bodies") == "1"
+    entries = [entry.as_json() | ({"body": entry.body} if with_bodies else {}) for entry in list(world.journal.entries)]
+    return _json({"requests": entries, "outcomes": dict(world.journal.outcomes)})
+
+
+async def _reset(request: web.Request, world: World) -> web.Response:
+    world.journal.reset()
+    return web.Response(status=204)
+
+
+def _json(value: object) -> web.Response:
+    return web.Response(body=orjson.dumps(value), content_type="application/json")
