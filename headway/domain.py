@@ -1,7 +1,7 @@
 """A domain: what is recommended, as a folder of data.
 
-Decides what a domain folder must hold and reads it. Knows nothing of travel, of services or of models; whoever recommends
-films or shoes brings another folder with the same files:
+Decides what a domain folder must hold and reads it. Knows nothing of travel, of services or of models; whoever
+recommends films or shoes brings another folder with the same files:
 
     domain.toml        name, languages, default_max_items, [[section]] and [[intent]]
     intents/NAME.toml  example utterances of an intent, one list per language
@@ -40,7 +40,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """What a query may ask for. ``recommends`` is false where no items are made; ``notices`` then say so, by language."""
+    """What a query may ask for. ``recommends`` is false where no items are made; ``notices`` then say so, by
+    language.
+    """
 
     name: str
     recommends: bool

@@ -1,7 +1,7 @@
 """Every error that leaves a service, and its one translation to ``google.rpc.Status``.
 
-``HeadwayError`` may be raised anywhere; only the error boundary of ``headway.interceptors`` turns it into a status, so no
-other code calls ``abort``. Knows neither services nor stages.
+``HeadwayError`` may be raised anywhere; only the error boundary of ``headway.interceptors`` turns it into a status,
+so no other code calls ``abort``. Knows neither services nor stages.
 """
 
 from __future__ import annotations

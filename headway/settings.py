@@ -1,7 +1,8 @@
 """Configuration as frozen dataclasses filled from a mapping of names to text.
 
-A field is declared with ``setting(NAME, parse, default, doc)``. ``read`` fills a dataclass from any mapping (the process
-environment in ``__main__``, a dict in tests) and reports every fault at once, by variable name. Nothing is read at import.
+A field is declared with ``setting(NAME, parse, default, doc)``. ``read`` fills a dataclass from any mapping (the
+process environment in ``__main__``, a dict in tests) and reports every fault at once, by variable name. Nothing is
+read at import.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class Relation(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """One thing that the query says: ``name`` what it is about, ``value`` canonical, ``text`` the words that said it."""
+    """One thing that the query says: ``name`` its subject, ``value`` canonical, ``text`` the words that said it."""
 
     name: str
     value: str

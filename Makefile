@@ -1,0 +1,69 @@
+# Headway. `make` or `make help` lists what there is.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.headway-setup
+
+.DEFAULT_GOAL := help
+.PHONY: help setup models proto verify-proto fmt lint type imports test check up down demo bench-mesh bench-pipeline lock clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+
+setup: $(STAMP) models ## Install everything the project needs into .venv and models/
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Headway needs Python 3.11 or newer; say which with: make PYTHON=/path/to/python3 setup"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
+	$(BIN)/uv pip sync --quiet --require-hashes --python $(BIN)/python requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+models: $(STAMP) ## Fetch the embedding model (checked by its hash; nothing to do when it is there)
+	@$(BIN)/python -m headway.models
+
+proto: $(STAMP) ## Generate the stubs in headway/v1 from proto/
+	$(BIN)/python proto/generate.py
+
+verify-proto: $(STAMP) ## buf lint, and buf breaking against the released contract
+	$(BIN)/python proto/generate.py --check
+
+fmt: $(STAMP) ## Format the code and fix what can be fixed by machine
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(STAMP) ## Check style
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+type: $(STAMP) ## Check types (strict)
+	$(BIN)/mypy
+
+imports: $(STAMP) ## Check who imports whom
+	$(BIN)/lint-imports
+
+test: setup ## Set everything up and run the tests
+	$(BIN)/pytest
+
+check: lint type imports verify-proto test ## Everything that CI runs
+
+up: setup ## Start the mesh (with simulators when no provider key is set); Ctrl-C stops it
+	$(BIN)/headway up
+
+down: ## Stop a mesh that `make up` or `headway up` left running
+	$(BIN)/headway down
+
+demo: setup ## Start the mesh, ask two questions, show the items as they land and where the time went
+	$(BIN)/headway demo
+
+bench-mesh: setup ## Measure what the mesh itself costs; writes bench/results/mesh.json
+	$(BIN)/python -m bench.mesh
+
+bench-pipeline: setup ## Measure what each technique is worth; QUICK=1 for two minutes
+	$(BIN)/python -m bench.pipeline $(if $(QUICK),--quick)
+
+lock: ## Resolve the dependencies again and write requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --extra dev --extra build pyproject.toml --output-file requirements.lock
+
+clean: ## Remove what was installed, fetched and built
+	rm -rf .venv models var build .pytest_cache .mypy_cache .ruff_cache .hypothesis
