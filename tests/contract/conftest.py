@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import ModuleType
+from typing import NoReturn
+
+import pytest
+from outside_programs import finished
+from scripted_service import scripted
+
+from headway.testing import hosting
+
+
+def absent(reason: str) -> NoReturn:
+    """Ends a test whose tool a newcomer may lack: skipped with the reason, but a failure under CI=true."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def generate(root: Path) -> ModuleType:
+    """``proto/generate.py`` as a module."""
+    spec = importlib.util.spec_from_file_location("generate", root / "proto" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def image(generate: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The contract as one descriptor set, for clients that do not ask the server."""
+    target = tmp_path_factory.mktemp("image") / "headway.binpb"
+    generate.image(target)
+    return target
+
+
+@pytest.fixture(scope="session")
+def buf() -> str:
+    """The buf program, which comes with the development requirements."""
+    found = shutil.which("buf", path=str(Path(sys.executable).parent))
+    assert found, "buf is missing beside python; run make setup"
+    return found
+
+
+@pytest.fixture
+async def target() -> AsyncIterator[str]:
+    """Address of a scripted RecommendationService."""
+    async with hosting(scripted()) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def node_client(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Node.js client, installed from its lock file outside of the tree."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        absent("node and npm are not installed")
+    folder = tmp_path_factory.mktemp("node")
+    for name in (".npmrc", "package.json", "package-lock.json", "client.mjs"):
+        shutil.copy(root / "tests" / "contract" / "node" / name, folder)
+    installed = finished("npm", "ci", "--ignore-scripts", "--no-progress", within=110.0, cwd=folder)
+    if installed.code:
+        absent(f"npm ci failed: {installed.err.strip()[-600:]}")
+    return folder / "client.mjs"
