@@ -1,8 +1,8 @@
 """Bytes of a file as text, whatever the encoding.
 
 Decides between UTF-8 (with or without mark), UTF-16, UTF-32 and cp949, the encoding in which Korean public data is
-published. A file that is none of them throughout is read as the closest of them and the damage stays visible as U+FFFD, so
-that the records it touches can be reported and the others be read.
+published. A file that is none of them throughout is read as the closest of them and the damage stays visible as
+U+FFFD, so that the records it touches can be reported and the others be read.
 """
 
 from __future__ import annotations
@@ -20,11 +20,16 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_ARCHIVES = {b"PK\x03\x04": "a zip archive or a spreadsheet", b"\x1f\x8b": "a gzip archive", b"%PDF": "a PDF", b"\x89PNG": "an image"}
+_ARCHIVES = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"\x1f\x8b": "a gzip archive",
+    b"%PDF": "a PDF",
+    b"\x89PNG": "an image",
+}
 _SAMPLE_BYTES = 8192
 
 
-class NotText(ValueError):
+class NotTextError(ValueError):
     """The bytes are no text; the message says what they look like and what to do."""
 
 
@@ -38,14 +43,15 @@ class Decoded:
 
 
 def decode(data: bytes, encoding: str = "") -> Decoded:
-    """The text of ``data``, in ``encoding`` when one is named. Raises NotText, also for an encoding that does not exist."""
+    """The text of ``data``, in ``encoding`` when one is named. Raises NotTextError, also for an encoding that does not
+    exist."""
     for magic, what in _ARCHIVES.items():
         if data.startswith(magic):
-            raise NotText(f"this is {what}, not a text file; export it as CSV, JSON or GeoJSON")
+            raise NotTextError(f"this is {what}, not a text file; export it as CSV, JSON or GeoJSON")
     decoded = _as(data, encoding) if encoding else _guess(data)
     controls = sum(1 for character in decoded.text[:_SAMPLE_BYTES] if character < " " and character not in "\t\r\n\f")
     if controls * 20 > min(len(decoded.text), _SAMPLE_BYTES):
-        raise NotText("this is not a text file; export it as CSV, JSON or GeoJSON")
+        raise NotTextError("this is not a text file; export it as CSV, JSON or GeoJSON")
     return decoded
 
 
@@ -70,7 +76,7 @@ def _as(data: bytes, encoding: str) -> Decoded:
     except UnicodeDecodeError:
         return Decoded(text=data.decode(encoding, errors="replace"), encoding=encoding, damaged=True)
     except (LookupError, UnicodeError, ValueError) as fault:
-        raise NotText(f"the encoding {encoding!r} cannot be used: {fault}") from fault
+        raise NotTextError(f"the encoding {encoding!r} cannot be used: {fault}") from fault
 
 
 def _unmarked_utf16(sample: bytes) -> str:

@@ -1,9 +1,9 @@
 """Damaged JSON: the objects of an array that can be read although the document cannot.
 
-Public data is published with quotes inside of texts that nobody escaped. The document is cut where one object ends and the
-next begins; a piece that is valid JSON is taken as it is, a piece that is not is cut at the names of the fields that the
-document declares or that its readable pieces have. What cannot be told apart that way is reported, never guessed. The work
-is linear in the input.
+Public data is published with quotes inside of texts that nobody escaped. The document is cut where one object ends
+and the next begins; a piece that is valid JSON is taken as it is, a piece that is not is cut at the names of the
+fields that the document declares or that its readable pieces have. What cannot be told apart that way is reported,
+never guessed. The work is linear in the input.
 """
 
 from __future__ import annotations
@@ -30,50 +30,66 @@ class Piece:
 
 
 def objects_of(array: str, declared: Sequence[str] = ()) -> Iterator[Piece]:
-    """The objects of ``array``, the text after its opening bracket, in order. ``declared`` are the known field names."""
-    pieces = [_parsed(text) for text in _pieces(array)]
-    names = list(dict.fromkeys([*declared, *(key for _, fields in pieces if fields for key in fields)]))
+    """The objects of ``array``, the text after its opening bracket, in order. ``declared`` are known field names."""
+    pieces = list(_joined([_Text(text) for text in _cut(array)]))
+    names = list(dict.fromkeys([*declared, *(key for piece in pieces for key in piece.fields or ())]))
     field = _field_pattern(names)
-    for text, fields in pieces:
-        if fields is not None:
-            yield Piece(fields=fields)
+    for piece in pieces:
+        if piece.fields is not None:
+            yield Piece(fields=piece.fields)
         elif field is None:
             yield Piece(fault="is not valid JSON, and no field names are known to mend it by")
         else:
-            yield _mended(text, field)
+            yield _mended(piece.text, field)
 
 
-def _pieces(array: str) -> Iterator[str]:
-    body = array.strip()
+class _Text:
+    """A piece of the document and, when it is valid JSON, its fields."""
+
+    __slots__ = ("fields", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.fields = _object(text)
+
+
+def _cut(array: str) -> Iterator[str]:
+    """The text of each object; what closes the array and the document around it belongs to none."""
     start = 0
-    for border in _BORDER.finditer(body):
-        yield body[start : border.start() + 1]
+    for border in _BORDER.finditer(array):
+        yield array[start : border.start() + 1].strip()
         start = border.end()
-    rest = body[start:].strip()
-    # What closes the array and the document around it belongs to no object.
-    rest = re.sub(r"[\]}\s,]*\Z", "", rest) if start or "{" in rest else ""
-    if rest:
-        yield rest + "}"
+    rest = array[start:].strip()
+    closers = re.search(r"[\]}\s,]*\Z", rest)
+    ends = [closers.start() + offset + 1 for offset, each in enumerate(closers[0]) if each == "}"] if closers else []
+    if not rest or rest[0] != "{":
+        return
+    # An object inside of the last one brings a bracket of its own.
+    whole = next((rest[:end] for end in ends[:_MOST_JOINED] if _object(rest[:end]) is not None), "")
+    yield whole or rest[: ends[0] if ends else len(rest)]
 
 
-def _parsed(text: str) -> tuple[str, dict[str, Any] | None]:
+def _joined(pieces: Sequence[_Text]) -> Iterator[_Text]:
+    """Puts pieces together again that were cut between objects inside of one object."""
+    position = 0
+    while position < len(pieces):
+        piece, taken = pieces[position], 1
+        if piece.fields is None:
+            for more in range(2, _MOST_JOINED + 1):
+                wider = _Text(",".join(each.text for each in pieces[position : position + more]))
+                if wider.fields is not None:
+                    piece, taken = wider, more
+                    break
+        yield piece
+        position += taken
+
+
+def _object(text: str) -> dict[str, Any] | None:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
-        # Nested objects at the end lose their own brackets to the trimming of the last piece.
-        for closing in range(1, _MOST_JOINED):
-            if not text.endswith("}"):
-                break
-            try:
-                value = orjson.loads(text + "}" * closing)
-                break
-            except orjson.JSONDecodeError:
-                continue
-        else:
-            return text, None
-        if not isinstance(value, dict):
-            return text, None
-    return text, value if isinstance(value, dict) else None
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _field_pattern(names: Iterable[str]) -> re.Pattern[str] | None:

@@ -1,7 +1,7 @@
 """Text from outside as plain text of bounded length.
 
-Decides what may stay in a name, a description or a search result: no markup, no control or direction characters, no line
-breaks, no more than so many characters. Such text is data; nothing here reads meaning into it.
+Decides what may stay in a name, a description or a search result: no markup, no control or direction characters, no
+line breaks, no more than so many characters. Such text is data; nothing here reads meaning into it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def plain(text: str, limit: int = 2000) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """``text`` in at most ``limit`` characters: cut after a sentence, else after a word, else anywhere, then with an ellipsis."""
+    """``text`` in at most ``limit`` characters: cut after a sentence, else after a word, else anywhere, then with an
+    ellipsis."""
     if len(text) <= limit:
         return text
     if limit < 2:

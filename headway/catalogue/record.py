@@ -1,6 +1,7 @@
 """A catalogue record: one thing that can be recommended.
 
-Decides what a valid record is. Knows neither files nor their formats; what becomes of an invalid one is the caller's choice.
+Decides what a valid record is. Knows neither files nor their formats; what becomes of an invalid one is the caller's
+choice.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ class RecordError(ValueError):
 class Record:
     """One thing that can be recommended.
 
-    ``names``, ``area`` and ``description`` are texts by language code; ``city`` and ``tags`` are slugs; ``price_level`` runs
-    from 0 (free) to 4 (luxury); None stands for unknown throughout; ``extra`` holds further facts as the source had them.
+    ``names``, ``area`` and ``description`` are texts by language code; ``city`` and ``tags`` are slugs;
+    ``price_level`` runs from 0 (free) to 4 (luxury); None stands for unknown throughout; ``extra`` holds further
+    facts as the source had them.
     """
 
     id: str
