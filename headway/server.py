@@ -102,16 +102,16 @@ async def listening(
     _add_development_services(server, hosted, shared)
     address = _bind(server, listen)
     await server.start()
+    # Not a task group: it would wrap whatever the caller's block raises in an exception group.
+    watching = asyncio.create_task(_keep_health(checked, hosted), name="health")
     try:
-        async with asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(_keep_health(checked, hosted), name="health")
-            try:
-                yield address
-            finally:
-                watching.cancel()
-                await _drain(server, checked, shared)
+        yield address
     finally:
-        await server.stop(0)
+        watching.cancel()
+        try:
+            await _drain(server, checked, shared)
+        finally:
+            await server.stop(0)
 
 
 async def _drain(server: grpc.aio.Server, checked: Any, shared: SharedConfig) -> None:

@@ -1,0 +1,410 @@
+"""The flow of one request: router, retrieval, one generator stream per piece, items forwarded as they come.
+
+Decides order and overlap, and what happens at deadline minus reserve: whatever is missing then is written on the
+floor. How time and items are divided is decided by ``policy``; what a message looks like is known to ``service`` and
+``neighbours``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Protocol
+
+from headway.budget import Tier
+from headway.domain import Domain
+from headway.errors import FieldViolation, HeadwayError, Reason, invalid
+from headway.ledger import Degraded, Finish, Stage, Usage, total_usage
+from headway.request import RequestScope
+from headway.slots import Slot
+from services.orchestrator import policy
+from services.orchestrator.account import Account, PlannedStage, not_a_recommendation, unsupported_language
+from services.orchestrator.neighbours import (
+    Found,
+    Item,
+    NeighbourFailed,
+    Neighbours,
+    Record,
+    RetrievalPlan,
+    RetrievalWish,
+    Retrieved,
+    Routed,
+)
+from services.orchestrator.piece import Piece, Writing, write
+
+Floor = Callable[[Record, str, str, int], Item]
+"""Writes an item about a record without any model: (record, language, section, rank)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What the caller asked, as values."""
+
+    text: str
+    locale: str
+    max_items: int
+    sections: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanValue:
+    """What the plan message says."""
+
+    routed: Routed
+    language: str
+    sections: tuple[str, ...]
+    stages: tuple[PlannedStage, ...]
+    max_items: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryValue:
+    """What the summary message says; spans are seconds since the arrival of the request."""
+
+    finish: Finish
+    items: int
+    ttft: float | None
+    ttf_item: float | None
+    total: float
+    usage: Usage
+    ledger: tuple[Stage, ...]
+
+
+class Outlet(Protocol):
+    """Where events go; each call returns once the event is handed to the transport."""
+
+    async def plan(self, plan: PlanValue) -> None: ...
+    async def item(self, item: Item) -> None: ...
+    async def notice(self, degraded: Degraded) -> None: ...
+    async def summary(self, summary: SummaryValue) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the answers of one process share."""
+
+    domain: Domain
+    neighbours: Neighbours
+    priors: policy.Priors
+    records_per_item: int
+    floor: Floor
+
+
+class Answer:
+    """One request from arrival to summary. Use once: ``await Answer(...).give()``."""
+
+    def __init__(self, query: Query, parts: Parts, scope: RequestScope, outlet: Outlet) -> None:
+        self._query = query
+        self._parts = parts
+        self._scope = scope
+        self._outlet = outlet
+        self._account = Account()
+        self._routed = Routed(language=policy.UNDETERMINED, intent="", confidence=0.0)
+        self._language = "en"
+        self._sections: tuple[str, ...] = ()
+        self._pieces: list[Piece] = []
+        self._wishes: tuple[policy.Wish, ...] = ()
+        self._records: dict[str, list[Record]] = {}
+        self._failed: NeighbourFailed | None = None
+        self._plan_sent = False
+        self._waiting_notices: list[Degraded] = []
+        self._plans_expected = 0
+
+    async def give(self) -> None:
+        """Streams the answer to the outlet. Raises HeadwayError when there is nothing to recommend from."""
+        _refuse_unknown_sections(self._query.sections, self._parts.domain)
+        limit = asyncio.timeout(max(0.0, self._remaining() - self._scope.reserve()))
+        try:
+            async with limit:
+                await self._run()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            self._account.endings.append(Finish.DEADLINE)
+        try:
+            async with asyncio.timeout(self._remaining()):
+                await self._conclude()
+        except TimeoutError as late:
+            raise HeadwayError(Reason.DEADLINE_EXPIRED, "the caller did not take the answer in time") from late
+
+    async def _run(self) -> None:
+        await self._route()
+        intent = self._parts.domain.intent(self._routed.intent)
+        if not intent.recommends:
+            text = intent.notices.get(self._language) or intent.notices.get("en", "")
+            await self._notice(not_a_recommendation(intent.name, text))
+            return
+        self._sections = policy.chosen_sections(
+            asked=self._query.sections, intent=intent.sections, domain=self._parts.domain.section_names()
+        )
+        async with asyncio.TaskGroup() as tasks:
+            await self._retrieve(tasks)
+
+    async def _route(self) -> None:
+        domain, scope = self._parts.domain, self._scope
+        started = scope.spent()
+        allowance = policy.router_allowance(self._parts.priors, remaining=self._remaining(), reserve=scope.reserve())
+        rung, reason = "classified", ""
+        try:
+            self._routed = await self._parts.neighbours.route(self._query.text, self._query.locale, timeout=allowance)
+        except NeighbourFailed as failure:
+            # Without the router every query counts as a recommendation; retrieval embeds the query itself.
+            first = next(intent for intent in domain.intents if intent.recommends)
+            guessed = policy.language_by_script(self._query.text)
+            self._routed = Routed(language=guessed, intent=first.name, confidence=0.0)
+            rung, reason = "assumed", failure.detail
+            await self._notice(failure.degraded())
+        self._language = policy.answer_language(
+            locale=self._query.locale, query_language=self._routed.language, supported=domain.languages
+        )
+        self._account.planned.append(PlannedStage(stage="router", rung=rung, reason=reason))
+        self._account.stages.append(
+            Stage(
+                name="router",
+                allowance=allowance,
+                spent=scope.spent() - started,
+                rung=rung,
+                reason=reason,
+                started_after=started,
+            )
+        )
+        if self._routed.unsupported_language:
+            await self._notice(unsupported_language(self._routed.language, self._language))
+
+    async def _retrieve(self, tasks: asyncio.TaskGroup) -> None:
+        """Reads retrieval and starts pieces as records come; asks once more when it fails before any record came."""
+        cap: float | None = None
+        for _ in range(2):
+            try:
+                await self._one_retrieval(tasks, cap)
+                return
+            except NeighbourFailed as failure:
+                self._failed = failure
+                await self._notice(failure.degraded())
+            if self._pieces:
+                break
+            cap = self._remaining()
+        self._start_held_back(tasks, ())
+
+    async def _one_retrieval(self, tasks: asyncio.TaskGroup, cap: float | None) -> None:
+        scope, priors = self._scope, self._parts.priors
+        remaining, reserve, started = self._remaining(), scope.reserve(), scope.spent()
+        web_within = policy.web_allowance(priors, remaining=remaining, reserve=reserve)
+        internal_within = policy.retrieval_allowance(priors, remaining=remaining, reserve=reserve)
+        if cap is not None:
+            internal_within = max(internal_within, cap - reserve - priors.generator_floor)
+        if internal_within <= 0:
+            raise NeighbourFailed("retrieval", "no time was left for retrieval", timed_out=True, reason="")
+        wish = self._retrieval_wish(web_within)
+        web_pending = web_within > 0
+        limit = asyncio.timeout(internal_within)
+        try:
+            async with (
+                limit,
+                aclosing(self._parts.neighbours.retrieve(wish, timeout=remaining - reserve)) as events,
+            ):
+                async for event in events:
+                    if isinstance(event, RetrievalPlan):
+                        web_pending = web_pending and event.web_rung != "none"
+                        self._planned_retrieval(event, web_expected=web_pending)
+                    elif isinstance(event, Found) and not event.web:
+                        limit.reschedule(None)  # from here on the web's own allowance and the deadline hold
+                        self._start_at_once(tasks, event.records)
+                    elif isinstance(event, Found):
+                        self._start_held_back(tasks, event.records)
+                        web_pending = False
+                    elif isinstance(event, Degraded):
+                        await self._notice(event)
+                    elif isinstance(event, Retrieved):
+                        self._account.add_stages(event.stages, offset=started)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise NeighbourFailed("retrieval", "retrieval used up its allowance", timed_out=True, reason="") from None
+        if web_pending:
+            self._start_held_back(tasks, ())
+
+    def _retrieval_wish(self, web_within: float) -> RetrievalWish:
+        most = max((wish.total for wish in self._divided(web_expected=False)), default=1)
+        return RetrievalWish(
+            query=self._query.text,
+            language=self._language,
+            routed=self._routed,
+            sections=self._sections,
+            per_section=min(50, max(4, most * self._parts.records_per_item)),
+            web_within=web_within,
+        )
+
+    def _divided(self, *, web_expected: bool) -> tuple[policy.Wish, ...]:
+        return policy.divided(self._sections, max_items=self._query.max_items, web_expected=web_expected)
+
+    def _planned_retrieval(self, plan: RetrievalPlan, *, web_expected: bool) -> None:
+        self._wishes = self._divided(web_expected=web_expected)
+        stages = (("retrieval.internal", plan.internal_rung), ("retrieval.web", plan.web_rung))
+        self._account.planned.extend(PlannedStage(stage=name, rung=rung, reason=plan.reason) for name, rung in stages)
+
+    def _start_at_once(self, tasks: asyncio.TaskGroup, records: Sequence[Record]) -> None:
+        """Starts a piece per section on internal records; the records that a later piece may need stay with it."""
+        for record in records:
+            self._records.setdefault(record.section, []).append(record)
+        for wish in self._wishes:
+            known = self._records.get(wish.section, [])
+            if not known:
+                continue
+            kept = min(wish.held_back * self._parts.records_per_item, max(0, len(known) - wish.at_once))
+            used = known[: len(known) - kept]
+            self._records[wish.section] = known[len(known) - kept :]
+            self._start(tasks, Piece(section=wish.section, count=wish.at_once, first_rank=1, records=tuple(used)))
+
+    def _start_held_back(self, tasks: asyncio.TaskGroup, web: Sequence[Record]) -> None:
+        """Starts what was held back, on web records first and what is left of the internal ones."""
+        started = {piece.section for piece in self._pieces}
+        open_wishes = [wish for wish in self._wishes if wish.held_back or wish.section not in started]
+        shares = policy.shared_out(sum(not record.section for record in web), open_wishes)
+        anywhere = iter([record for record in web if not record.section])
+        for wish in open_wishes:
+            fitting = [record for record in web if record.section == wish.section]
+            fitting += [record for _, record in zip(range(shares.get(wish.section, 0)), anywhere, strict=False)]
+            records = (*fitting, *self._records.pop(wish.section, ()))
+            if wish.section in started:
+                piece = Piece(section=wish.section, count=wish.held_back, first_rank=wish.at_once + 1, records=records)
+            else:
+                piece = Piece(section=wish.section, count=wish.total, first_rank=1, records=records)
+            if records:
+                self._start(tasks, piece)
+
+    def _start(self, tasks: asyncio.TaskGroup, piece: Piece) -> None:
+        self._pieces.append(piece)
+        self._plans_expected += 1
+        tasks.create_task(write(piece, self._writing()), name=f"piece.{piece.section}.{piece.first_rank}")
+
+    def _writing(self) -> Writing:
+        slots: tuple[Slot, ...] = self._routed.slots
+        return Writing(
+            query=self._query.text,
+            language=self._language,
+            slots=slots,
+            complexity=self._routed.complexity,
+            scope=self._scope,
+            priors=self._parts.priors,
+            neighbours=self._parts.neighbours,
+            account=self._account,
+            send_item=self._item,
+            send_notice=self._notice,
+            plan_known=self._generator_planned,
+        )
+
+    async def _generator_planned(self, planned: PlannedStage) -> None:
+        self._account.planned.append(planned)
+        self._plans_expected -= 1
+        if self._plans_expected <= 0:
+            await self._send_plan()
+
+    async def _send_plan(self) -> None:
+        """Sends the plan, once, as soon as every piece has said its rung or at the latest before a first item."""
+        if self._plan_sent:
+            return
+        self._plan_sent = True
+        await self._outlet.plan(
+            PlanValue(
+                routed=self._routed,
+                language=self._language,
+                sections=self._sections,
+                stages=tuple(self._account.planned),
+                max_items=self._query.max_items,
+            )
+        )
+        for degraded in self._waiting_notices:
+            await self._outlet.notice(degraded)
+
+    async def _notice(self, degraded: Degraded) -> None:
+        if self._plan_sent:
+            await self._outlet.notice(degraded)
+        else:
+            self._waiting_notices.append(degraded)
+
+    async def _item(self, item: Item) -> None:
+        await self._send_plan()
+        item.item_id = f"{item.section}-{item.rank}"
+        self._account.sent_item(item.section, item.rank, item.sources, at=self._scope.spent())
+        await self._outlet.item(item)
+
+    async def _conclude(self) -> None:
+        """Fills up on the floor, then sends the summary. Raises HeadwayError when there was nothing to write about."""
+        if self._sections and not self._pieces and not any(self._records.values()):
+            raise self._nothing()
+        if self._scope.budget.allows(Tier.EXTRACTIVE):
+            for wish in self._wishes:
+                await self._fill(wish)
+        await self._send_plan()
+        await self._outlet.summary(
+            SummaryValue(
+                finish=self._account.finish(wanted=self._query.max_items),
+                items=self._account.items,
+                ttft=self._account.first_token,
+                ttf_item=self._account.first_item,
+                total=self._scope.spent(),
+                usage=total_usage(self._account.stages),
+                ledger=self._account.ledger(),
+            )
+        )
+
+    async def _fill(self, wish: policy.Wish) -> None:
+        """Writes what is missing of a section from records that no item rests on yet."""
+        taken = self._account.ranks[wish.section]
+        free = [rank for rank in range(1, wish.total + 1) if rank not in taken]
+        pieces = [piece for piece in self._pieces if piece.section == wish.section]
+        known = [record for piece in pieces for record in piece.records] + self._records.get(wish.section, [])
+        unused = [record for record in known if record.record_id not in self._account.used_sources]
+        if not free or not unused:
+            return
+        started = self._scope.spent()
+        for rank, record in zip(free, unused, strict=False):
+            await self._item(self._parts.floor(record, self._language, wish.section, rank))
+        self._account.stages.append(
+            Stage(
+                name=f"floor.{wish.section}",
+                spent=self._scope.spent() - started,
+                rung="extractive",
+                reason="filled what no model had written by then",
+                started_after=started,
+            )
+        )
+
+    def _nothing(self) -> HeadwayError:
+        failed = self._failed
+        late = Finish.DEADLINE in self._account.endings or (failed is not None and failed.timed_out)
+        if late:
+            return HeadwayError(
+                Reason.DEADLINE_EXPIRED,
+                "the deadline passed before any record was found; allow more time",
+                spent_ms=round(self._scope.spent() * 1e3),
+            )
+        if failed is None:
+            return HeadwayError(
+                Reason.NOTHING_FOUND,
+                "no record fits the query; name another place, or import a catalogue that holds it",
+                language=self._language,
+            )
+        return HeadwayError(
+            Reason.UPSTREAM_UNAVAILABLE,
+            f"nothing to recommend from: {failed.detail}",
+            retry_after=1.0,
+            stage=failed.stage,
+        )
+
+    def _remaining(self) -> float:
+        return self._scope.deadline.remaining()
+
+
+def _refuse_unknown_sections(asked: Sequence[str], domain: Domain) -> None:
+    known = domain.section_names()
+    violations = [
+        FieldViolation(f"sections[{index}]", f"{name!r} is not one of {', '.join(known)}")
+        for index, name in enumerate(asked)
+        if name not in known
+    ]
+    if violations:
+        raise invalid(violations)
