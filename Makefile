@@ -62,8 +62,11 @@ bench-mesh: setup ## Measure what the mesh itself costs; writes bench/results/me
 bench-pipeline: setup ## Measure what each technique is worth; QUICK=1 for two minutes
 	$(BIN)/python -m bench.pipeline $(if $(QUICK),--quick)
 
-lock: ## Resolve the dependencies again and write requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --extra dev --extra build pyproject.toml --output-file requirements.lock
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url pyproject.toml
+
+lock: ## Resolve the dependencies again; writes requirements.lock, and what services need to run, requirements-runtime.lock
+	$(LOCK) --extra dev --extra build --output-file requirements.lock
+	$(LOCK) --constraint requirements.lock --output-file requirements-runtime.lock
 
 clean: ## Remove what was installed, fetched and built
 	rm -rf .venv models var build .pytest_cache .mypy_cache .ruff_cache .hypothesis
