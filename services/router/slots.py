@@ -1,0 +1,84 @@
+"""All slots of a query, out of the finders for each kind.
+
+Decides the order in which finders look and which words are set aside from whom: a place's name is no theme, a phrase that only
+looks like a theme is none. The same text always gives the same slots.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from headway.domain import Domain, DomainError
+from headway.slots import Slot
+from services.router import dates, durations, exclusions, gazetteer, money
+from services.router.found import Found, Text, blank
+from services.router.lexicon import Lexicon
+from services.router.party import PartyFinder
+from services.router.places import PlaceFinder
+from services.router.themes import ThemeFinder
+
+MAX_SLOTS = 64
+KINDS = ("destination", "duration", "party", "budget", "date", "theme", "exclusion")
+
+
+class SlotFinder:
+    """Finds what a query says. Built once from a domain; ``find`` keeps no state."""
+
+    def __init__(self, domain: Domain, cities: Iterable[tuple[str, str, bool]] | None = None) -> None:
+        """Reads ``slots.toml`` and ``places.toml`` of the domain; a domain without them has themes and exclusions.
+
+        ``cities`` replaces the gazetteer. Raises DomainError, naming the file, when one is not well-formed.
+        """
+        settings = _optional(domain.root / "slots.toml")
+        self._kinds = frozenset(settings.get("find", ("theme", "exclusion")))
+        if unknown := self._kinds - set(KINDS):
+            raise DomainError(
+                f"{domain.root / 'slots.toml'}: find names {sorted(unknown)}; known are {', '.join(KINDS)}"
+            )
+        self._set_aside = Lexicon(
+            ((phrase, True) for phrase in settings.get("set_aside", ())), korean_inside_words=True
+        )
+        self._party = PartyFinder(settings.get("party", {}), settings.get("children", {}).get("words", ()))
+        self._themes = ThemeFinder(domain.tags)
+        if "destination" in self._kinds:
+            names = _optional(domain.root / "places.toml")
+            self._places = PlaceFinder(names, gazetteer.cities() if cities is None else cities)
+
+    def find(self, text: Text) -> tuple[Slot, ...]:
+        """The slots in the order in which the text says them, at most MAX_SLOTS."""
+        places = self._places.find(text) if "destination" in self._kinds else []
+        rest = blank(text, ((each.start, each.end) for each in places))
+        words = blank(rest, ((match.start, match.end) for match in self._set_aside.find(rest.lower)))
+        found = [*places]
+        when = dates.find(text.shown, rest.lower) if "date" in self._kinds else []
+        found += when
+        if "duration" in self._kinds:
+            # 5월 3일 is no length of a trip; 이번 주말 is a date and says how long, too.
+            days_of_months = [(each.start, each.end) for each in when if each.slot.value[-1:].isdigit()]
+            found += durations.find(text.shown, blank(rest, days_of_months).lower)
+        if "party" in self._kinds:
+            found += self._party.find(text.shown, words.lower)
+        if "budget" in self._kinds:
+            found += money.find(text.shown, rest.lower)
+        if "theme" in self._kinds:
+            found += self._themes.find(text.shown, words.lower)
+        if "exclusion" in self._kinds:
+            found += exclusions.find(text.shown, text.lower, found)
+        return _in_order(found)
+
+
+def _in_order(found: list[Found]) -> tuple[Slot, ...]:
+    """By place in the text; slots from the same words keep the order in which they were found."""
+    return tuple(each.slot for each in sorted(found, key=lambda each: each.start)[:MAX_SLOTS])
+
+
+def _optional(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as fault:
+        raise DomainError(f"{path}: {fault}") from fault
