@@ -22,6 +22,7 @@ from headway.deadline import Clock
 from headway.errors import CODES, FieldViolation, HeadwayError, Reason, invalid, to_status
 from headway.messages import budget_from_message, budget_to_message
 from headway.request import RequestScope, current_or_none, deadline_of_call, serving
+from headway.telemetry import TRACEPARENT, Telemetry
 from headway.v1 import budget_pb2
 
 BUDGET_KEY = "headway-budget-bin"
@@ -79,16 +80,17 @@ class MeshInterceptor(grpc.aio.ServerInterceptor):
         )
 
 
-def server_layers(rules: TimeRules, clock: Clock) -> list[Layer]:
+def server_layers(rules: TimeRules, clock: Clock, telemetry: Telemetry) -> list[Layer]:
     """The layers of every service, outermost first. The order matters:
 
     1. the error boundary, because every other layer may raise and no exception may reach the runtime, which would send
        its text to the caller;
-    2. the request scope, because whatever is logged or refused further in needs the request id and the deadline;
+    2. the request scope, because whatever is logged or refused further in needs the request id and the deadline, and
+       because the span and the metrics of a call must also see how it was refused;
     3. the access log, inside the scope for its id, outside validation so that refused requests are logged too;
     4. validation, last, so that the handler sees only what the protos allow.
     """
-    return [error_boundary, request_scope(rules, clock), access_log, validation]
+    return [error_boundary, request_scope(rules, clock, telemetry), access_log, validation]
 
 
 def error_boundary(method: str, inner: Behaviour) -> Behaviour:
@@ -120,17 +122,23 @@ def error_boundary(method: str, inner: Behaviour) -> Behaviour:
     return bounded
 
 
-def request_scope(rules: TimeRules, clock: Clock) -> Layer:
-    """Makes deadline, budget and request id known to everything that the handler starts."""
+def request_scope(rules: TimeRules, clock: Clock, telemetry: Telemetry) -> Layer:
+    """Makes deadline, budget, request id and span known to everything that the handler starts, and counts its end."""
+    metrics = telemetry.metrics
 
-    def layer(_method: str, inner: Behaviour) -> Behaviour:
+    def layer(method: str, inner: Behaviour) -> Behaviour:
+        name = method.lstrip("/")
+
         async def scoped(request: Any, context: Context) -> Any:
             arrived = clock()
             remaining = context.time_remaining()
             deadline, source = deadline_of_call(remaining, default=rules.default, longest=rules.longest, clock=clock)
-            budget = _incoming_budget(context)
+            budget, traceparent = _incoming(context)
             if not budget.request_id:
                 budget = replace(budget, request_id=secrets.token_hex(8))
+            span = telemetry.tracer.server_span(
+                method, traceparent, {"headway.request_id": budget.request_id, "headway.deadline": deadline.remaining()}
+            )
             scope = RequestScope(
                 request_id=budget.request_id,
                 deadline=deadline,
@@ -139,11 +147,23 @@ def request_scope(rules: TimeRules, clock: Clock) -> Layer:
                 arrived=arrived,
                 clock=clock,
                 default_reserve=rules.reserve,
+                span=span,
+                telemetry=telemetry,
             )
-            with serving(scope):
-                if deadline.expired():
-                    raise HeadwayError(Reason.DEADLINE_EXPIRED, "the deadline had passed on arrival", left_ms=0)
-                return await inner(request, context)
+            code = "OK"
+            try:
+                with serving(scope), metrics.call(name):
+                    if deadline.expired():
+                        raise HeadwayError(Reason.DEADLINE_EXPIRED, "the deadline had passed on arrival", left_ms=0)
+                    return await inner(request, context)
+            except BaseException as fault:
+                code = _code_of(fault)
+                raise
+            finally:
+                span.note({"rpc.status_code": code, "rpc.response.status_code": code})
+                span.end(error="" if code in {"OK", "CANCELLED"} else code)
+                left = deadline.remaining()
+                metrics.ended(name, code=code, spent=scope.spent(), left=left, hedge=budget.hedge)
 
         return scoped
 
@@ -214,6 +234,8 @@ class DeadlineClientInterceptor(grpc.aio.UnaryUnaryClientInterceptor, grpc.aio.U
         metadata = details.metadata or grpc.aio.Metadata()
         if metadata.get(BUDGET_KEY) is None:
             metadata.add(BUDGET_KEY, budget_to_message(scope.budget).SerializeToString())
+        if traceparent := scope.span.traceparent():
+            metadata.add(TRACEPARENT, traceparent)
         return grpc.aio.ClientCallDetails(
             method=details.method,
             timeout=timeout,
@@ -223,11 +245,24 @@ class DeadlineClientInterceptor(grpc.aio.UnaryUnaryClientInterceptor, grpc.aio.U
         )
 
 
-def _incoming_budget(context: Context) -> Budget:
+def _incoming(context: Context) -> tuple[Budget, str]:
+    """The budget and the trace context that the caller sent, or their defaults."""
+    budget, traceparent = Budget(), ""
     for key, value in context.invocation_metadata() or ():
         if key == BUDGET_KEY:
-            return _parsed_budget(value)
-    return Budget()
+            budget = _parsed_budget(value)
+        elif key == TRACEPARENT:
+            traceparent = value if isinstance(value, str) else value.decode("ascii", "replace")
+    return budget, traceparent
+
+
+def _code_of(fault: BaseException) -> str:
+    """The status that the error boundary will make of an exception."""
+    if isinstance(fault, BaseExceptionGroup):
+        fault = _single(fault) or fault
+    if isinstance(fault, HeadwayError):
+        return CODES[fault.reason].name
+    return "CANCELLED" if isinstance(fault, asyncio.CancelledError) and _being_cancelled() else "INTERNAL"
 
 
 def _parsed_budget(value: str | bytes) -> Budget:

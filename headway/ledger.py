@@ -66,7 +66,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One try of a stage at something outside; ``ttft`` is None when no content came."""
+    """One try of a stage at something outside.
+
+    ``ttft`` is None when no content came; ``started_after`` counts from the start of the stage.
+    """
 
     backend: str
     model: str = ""
@@ -74,6 +77,7 @@ class Attempt:
     spent: float
     ttft: float | None = None
     usage: Usage = Usage()
+    started_after: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

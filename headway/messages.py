@@ -151,6 +151,7 @@ def _attempt_to_message(attempt: Attempt) -> ledger_pb2.Attempt:
         spent=duration(attempt.spent),
         ttft=None if attempt.ttft is None else duration(attempt.ttft),
         usage=usage_to_message(attempt.usage),
+        started_after=duration(attempt.started_after),
     )
 
 
@@ -162,4 +163,5 @@ def _attempt_from_message(message: ledger_pb2.Attempt) -> Attempt:
         spent=seconds(message.spent),
         ttft=seconds(message.ttft) if message.HasField("ttft") else None,
         usage=usage_from_message(message.usage),
+        started_after=seconds(message.started_after),
     )

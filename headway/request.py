@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, TypeVar
 
 from headway.budget import Budget, effective_reserve
 from headway.deadline import Clock, Deadline
+from headway.ledger import Degraded, Stage
+from headway.telemetry import NO_SPAN, Span, Telemetry
 
 T = TypeVar("T")
 
@@ -40,6 +42,8 @@ class RequestScope:
     arrived: float
     clock: Clock
     default_reserve: float = 0.05
+    span: Span = NO_SPAN
+    telemetry: Telemetry | None = None
 
     def spent(self) -> float:
         """Seconds since the request arrived here."""
@@ -49,6 +53,18 @@ class RequestScope:
         """Seconds to keep free before the deadline: the budget's wish or the default, at most a fifth of the whole."""
         wish = self.default_reserve if self.budget.reserve is None else self.budget.reserve
         return effective_reserve(wish, self.deadline.instant - self.arrived)
+
+    def record(self, stages: Iterable[Stage]) -> None:
+        """Hands the stages that this service ran to traces and metrics; their times count from the arrival here."""
+        listed = tuple(stages)
+        self.span.ledger(listed, spent=self.spent())
+        if self.telemetry is not None:
+            self.telemetry.metrics.stages(listed)
+
+    def record_degraded(self, degraded: Degraded) -> None:
+        """Counts a degradation that this service decided."""
+        if self.telemetry is not None:
+            self.telemetry.metrics.degraded(degraded)
 
 
 _CURRENT: contextvars.ContextVar[RequestScope | None] = contextvars.ContextVar("headway_request", default=None)
@@ -75,6 +91,25 @@ def serving(scope: RequestScope) -> Iterator[RequestScope]:
         yield scope
     finally:
         _CURRENT.reset(token)
+
+
+@contextmanager
+def within(name: str, attributes: Mapping[str, str | int | float | bool]) -> Iterator[RequestScope]:
+    """A part of the request being served, as a span of its own; calls made inside belong to it in traces.
+
+    For use around awaits of one coroutine, never around a ``yield``.
+    """
+    scope = current()
+    span = scope.span.child(name, attributes)
+    error = ""
+    try:
+        with serving(replace(scope, span=span)) as inner:
+            yield inner
+    except BaseException as fault:
+        error = type(fault).__name__
+        raise
+    finally:
+        span.end(error=error)
 
 
 def detached(tasks: asyncio.TaskGroup, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:

@@ -7,9 +7,10 @@ not-serving first, then finish what runs, then go. Knows no service.
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,9 @@ from grpc_reflection.v1alpha import reflection
 
 from headway.deadline import Clock
 from headway.interceptors import MeshInterceptor, TimeRules, server_layers
-from headway.settings import one_of, positive_span, setting, span, switch, whole
+from headway.metrics import Metrics, exposed
+from headway.settings import one_of, positive_span, setting, share, span, switch, whole, words
+from headway.telemetry import Telemetry, TraceRules, tracer
 
 PING_INTERVAL_MS = 20_000
 """How often clients ping an idle connection; the server allows twice that often."""
@@ -53,6 +56,19 @@ class SharedConfig:
     )
     max_streams: int = setting("HEADWAY_MAX_STREAMS", whole(1, 100_000), "1000", "most calls at once on one connection")
     reflection: bool = setting("HEADWAY_REFLECTION", switch, "on", "gRPC reflection, for grpcurl; off in production")
+    metrics_offset: int = setting(
+        "HEADWAY_METRICS_OFFSET",
+        whole(0, 10_000),
+        "100",
+        "metrics for Prometheus are served at the port of the service plus this; 0 switches them off",
+    )
+    otlp_endpoint: str = setting(
+        "HEADWAY_OTLP_ENDPOINT", words, "", "OTLP/gRPC collector that traces go to; empty: nothing is traced"
+    )
+    trace_sample: float = setting("HEADWAY_TRACE_SAMPLE", share, "1.0", "share of requests that are traced, 0 to 1")
+    trace_content: bool = setting(
+        "HEADWAY_TRACE_CONTENT", switch, "off", "also record queries, prompts and items in traces"
+    )
     channelz: bool = setting("HEADWAY_CHANNELZ", switch, "on", "gRPC channelz, for debugging; off in production")
 
     def __post_init__(self) -> None:
@@ -91,8 +107,50 @@ async def listening(
     Leaving: health says not-serving at once, new calls are still taken for ``drain_notice``, calls under way get
     ``drain_grace`` to finish. Raises PortInUse.
     """
+    async with _watched(listen, hosted, shared) as telemetry:
+        async with _serving(listen, hosted, shared, clock, telemetry) as address:
+            yield address
+
+
+@asynccontextmanager
+async def _watched(listen: str, hosted: Sequence[Hosted], shared: SharedConfig) -> AsyncIterator[Telemetry]:
+    """Metrics, served over HTTP unless switched off, and the tracer, which exports what is left at the end."""
+    service = hosted[0].name.rpartition(".")[2].removesuffix("Service").lower()
+    rules = TraceRules(endpoint=shared.otlp_endpoint, sample=shared.trace_sample, content=shared.trace_content)
+    telemetry = Telemetry(tracer=tracer(service, rules), metrics=Metrics())
+    try:
+        async with AsyncExitStack() as lifetimes:
+            await _expose(listen, shared, telemetry, lifetimes)
+            yield telemetry
+    finally:
+        # In a thread: the SDK waits for its own export thread.
+        await asyncio.to_thread(telemetry.tracer.close)
+
+
+async def _expose(listen: str, shared: SharedConfig, telemetry: Telemetry, lifetimes: AsyncExitStack) -> None:
+    host, _, port = listen.rpartition(":")
+    if not shared.metrics_offset or not int(port):
+        return  # port 0 is chosen by the system for tests, which read the metrics in the process
+    metrics_port = int(port) + shared.metrics_offset
+    try:
+        await lifetimes.enter_async_context(exposed(telemetry.metrics, host.strip("[]"), metrics_port))
+    except OSError as fault:
+        if fault.errno != errno.EADDRINUSE:
+            raise
+        raise PortInUse(
+            f"cannot serve metrics on {host}:{metrics_port}: is another program using the port? "
+            "Stop it, or set HEADWAY_METRICS_OFFSET"
+        ) from fault
+
+
+@asynccontextmanager
+async def _serving(
+    listen: str, hosted: Sequence[Hosted], shared: SharedConfig, clock: Clock, telemetry: Telemetry
+) -> AsyncIterator[str]:
     rules = TimeRules(default=shared.default_deadline, longest=shared.max_deadline, reserve=shared.reserve)
-    server = grpc.aio.server(interceptors=[MeshInterceptor(server_layers(rules, clock))], options=_options(shared))
+    server = grpc.aio.server(
+        interceptors=[MeshInterceptor(server_layers(rules, clock, telemetry))], options=_options(shared)
+    )
     checked = health.aio.HealthServicer()
     for each in hosted:
         each.register(server)

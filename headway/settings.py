@@ -109,6 +109,17 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise ValueError("must be a number from 0 to 1")
+    return number
+
+
 def switch(text: str) -> bool:
     """``on`` or ``off`` (also true/false, yes/no, 1/0)."""
     known = {

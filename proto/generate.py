@@ -4,8 +4,8 @@
     python proto/generate.py --check         buf lint and buf breaking, writes nothing into the tree
     python proto/generate.py --release       accept the present contract as the one that must not break
 
-``buf/validate/validate.proto`` comes as a descriptor set made from the installed protovalidate, so no file of it is kept
-here. The contract that ``--check`` compares with is ``proto/released.binpb``.
+``buf/validate/validate.proto`` comes as a descriptor set made from the installed protovalidate, so no file of it is
+kept here. The contract that ``--check`` compares with is ``proto/released.binpb``.
 """
 
 from __future__ import annotations

@@ -25,23 +25,23 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17headway/v1/ledger.proto\x12\nheadway.v1\x1a\x1egoogle/protobuf/duration.proto\"V\n\x06Notice\x12\r\n\x05stage\x18\x01 \x01(\t\x12-\n\x06reason\x18\x02 \x01(\x0e\x32\x1d.headway.v1.DegradationReason\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\"}\n\x05Usage\x12\x14\n\x0cinput_tokens\x18\x01 \x01(\x03\x12\x15\n\routput_tokens\x18\x02 \x01(\x03\x12\x19\n\x11\x63\x61\x63he_read_tokens\x18\x03 \x01(\x03\x12\x1a\n\x12\x63\x61\x63he_write_tokens\x18\x04 \x01(\x03\x12\x10\n\x08\x63ost_usd\x18\x05 \x01(\x01\"\xaf\x01\n\x07\x41ttempt\x12\x0f\n\x07\x62\x61\x63kend\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x0f\n\x07outcome\x18\x03 \x01(\t\x12(\n\x05spent\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04ttft\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12 \n\x05usage\x18\x06 \x01(\x0b\x32\x11.headway.v1.Usage\"\xe4\x01\n\x05Stage\x12\x0c\n\x04name\x18\x01 \x01(\t\x12,\n\tallowance\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x05spent\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04rung\x18\x04 \x01(\t\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12%\n\x08\x61ttempts\x18\x06 \x03(\x0b\x32\x13.headway.v1.Attempt\x12\x30\n\rstarted_after\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\"+\n\x06Ledger\x12!\n\x06stages\x18\x01 \x03(\x0b\x32\x11.headway.v1.Stage*\x9e\x03\n\x11\x44\x65gradationReason\x12\"\n\x1e\x44\x45GRADATION_REASON_UNSPECIFIED\x10\x00\x12\"\n\x1e\x44\x45GRADATION_REASON_OUT_OF_TIME\x10\x01\x12+\n\'DEGRADATION_REASON_UPSTREAM_UNAVAILABLE\x10\x02\x12#\n\x1f\x44\x45GRADATION_REASON_RATE_LIMITED\x10\x03\x12%\n!DEGRADATION_REASON_NOT_AUTHORISED\x10\x04\x12%\n!DEGRADATION_REASON_INVALID_OUTPUT\x10\x05\x12\"\n\x1e\x44\x45GRADATION_REASON_FEW_RECORDS\x10\x06\x12+\n\'DEGRADATION_REASON_NOT_A_RECOMMENDATION\x10\x07\x12+\n\'DEGRADATION_REASON_UNSUPPORTED_LANGUAGE\x10\x08\x12#\n\x1f\x44\x45GRADATION_REASON_SWITCHED_OFF\x10\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17headway/v1/ledger.proto\x12\nheadway.v1\x1a\x1egoogle/protobuf/duration.proto\"V\n\x06Notice\x12\r\n\x05stage\x18\x01 \x01(\t\x12-\n\x06reason\x18\x02 \x01(\x0e\x32\x1d.headway.v1.DegradationReason\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\"}\n\x05Usage\x12\x14\n\x0cinput_tokens\x18\x01 \x01(\x03\x12\x15\n\routput_tokens\x18\x02 \x01(\x03\x12\x19\n\x11\x63\x61\x63he_read_tokens\x18\x03 \x01(\x03\x12\x1a\n\x12\x63\x61\x63he_write_tokens\x18\x04 \x01(\x03\x12\x10\n\x08\x63ost_usd\x18\x05 \x01(\x01\"\xe1\x01\n\x07\x41ttempt\x12\x0f\n\x07\x62\x61\x63kend\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x0f\n\x07outcome\x18\x03 \x01(\t\x12(\n\x05spent\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04ttft\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12 \n\x05usage\x18\x06 \x01(\x0b\x32\x11.headway.v1.Usage\x12\x30\n\rstarted_after\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xe4\x01\n\x05Stage\x12\x0c\n\x04name\x18\x01 \x01(\t\x12,\n\tallowance\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x05spent\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04rung\x18\x04 \x01(\t\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12%\n\x08\x61ttempts\x18\x06 \x03(\x0b\x32\x13.headway.v1.Attempt\x12\x30\n\rstarted_after\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\"+\n\x06Ledger\x12!\n\x06stages\x18\x01 \x03(\x0b\x32\x11.headway.v1.Stage*\x9e\x03\n\x11\x44\x65gradationReason\x12\"\n\x1e\x44\x45GRADATION_REASON_UNSPECIFIED\x10\x00\x12\"\n\x1e\x44\x45GRADATION_REASON_OUT_OF_TIME\x10\x01\x12+\n\'DEGRADATION_REASON_UPSTREAM_UNAVAILABLE\x10\x02\x12#\n\x1f\x44\x45GRADATION_REASON_RATE_LIMITED\x10\x03\x12%\n!DEGRADATION_REASON_NOT_AUTHORISED\x10\x04\x12%\n!DEGRADATION_REASON_INVALID_OUTPUT\x10\x05\x12\"\n\x1e\x44\x45GRADATION_REASON_FEW_RECORDS\x10\x06\x12+\n\'DEGRADATION_REASON_NOT_A_RECOMMENDATION\x10\x07\x12+\n\'DEGRADATION_REASON_UNSUPPORTED_LANGUAGE\x10\x08\x12#\n\x1f\x44\x45GRADATION_REASON_SWITCHED_OFF\x10\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'headway.v1.ledger_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_DEGRADATIONREASON']._serialized_start=741
-  _globals['_DEGRADATIONREASON']._serialized_end=1155
+  _globals['_DEGRADATIONREASON']._serialized_start=791
+  _globals['_DEGRADATIONREASON']._serialized_end=1205
   _globals['_NOTICE']._serialized_start=71
   _globals['_NOTICE']._serialized_end=157
   _globals['_USAGE']._serialized_start=159
   _globals['_USAGE']._serialized_end=284
   _globals['_ATTEMPT']._serialized_start=287
-  _globals['_ATTEMPT']._serialized_end=462
-  _globals['_STAGE']._serialized_start=465
-  _globals['_STAGE']._serialized_end=693
-  _globals['_LEDGER']._serialized_start=695
-  _globals['_LEDGER']._serialized_end=738
+  _globals['_ATTEMPT']._serialized_end=512
+  _globals['_STAGE']._serialized_start=515
+  _globals['_STAGE']._serialized_end=743
+  _globals['_LEDGER']._serialized_start=745
+  _globals['_LEDGER']._serialized_end=788
 # @@protoc_insertion_point(module_scope)

@@ -152,6 +152,7 @@ class Attempt(_message.Message):
     SPENT_FIELD_NUMBER: _builtins.int
     TTFT_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
+    STARTED_AFTER_FIELD_NUMBER: _builtins.int
     backend: _builtins.str
     """Who was called: a provider or adapter, for example "anthropic" or "tavily"."""
     model: _builtins.str
@@ -172,6 +173,10 @@ class Attempt(_message.Message):
     def usage(self) -> Global___Usage:
         """What it cost."""
 
+    @_builtins.property
+    def started_after(self) -> _duration_pb2.Duration:
+        """When it began, counted from the start of its stage."""
+
     def __init__(
         self,
         *,
@@ -181,10 +186,11 @@ class Attempt(_message.Message):
         spent: _duration_pb2.Duration | None = ...,
         ttft: _duration_pb2.Duration | None = ...,
         usage: Global___Usage | None = ...,
+        started_after: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["spent", b"spent", "ttft", b"ttft", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["spent", b"spent", "started_after", b"started_after", "ttft", b"ttft", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "model", b"model", "outcome", b"outcome", "spent", b"spent", "ttft", b"ttft", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "model", b"model", "outcome", b"outcome", "spent", b"spent", "started_after", b"started_after", "ttft", b"ttft", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
