@@ -1,14 +1,15 @@
 """Cuts items out of a model's text while it is still being written.
 
-Decides where an item begins and ends. Takes JSONL, the elements of an array, or ``{"items": [...]}``, in whatever chunks the
-text comes; passes over prose, code fences and stray commas. Knows neither what an item must hold nor where the text comes
-from.
+Decides where an item begins and ends. Takes JSONL, the elements of an array, or ``{"items": [...]}``, in whatever
+chunks the text comes; passes over prose, code fences and stray commas. Knows neither what an item must hold nor
+where the text comes from.
 
-How it works: outside an item only ``{`` matters. From there a strict JSON state machine follows the text, so that breakage
-shows at the first character that cannot stand where it stands, not at the end of the answer. A key whose value is the array of
-items makes the object a wrapper, and what follows are its elements. A broken element is given up: the last place within it
-that looks like the beginning of another one (a brace after a comma, a bracket, another brace or a line break) is taken for one,
-and if there is none, the next such place after it. Each character is therefore looked at no more than a fixed number of times.
+How it works: outside an item only ``{`` matters. From there a strict JSON state machine follows the text, so that
+breakage shows at the first character that cannot stand where it stands, not at the end of the answer. A key whose
+value is the array of items makes the object a wrapper, and what follows are its elements. A broken element is given
+up: the last place within it that looks like the beginning of another one (a brace after a comma, a bracket, another
+brace or a line break) is taken for one, and if there is none, the next such place after it. Each character is
+therefore looked at no more than a fixed number of times.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class ItemStream:
     """Feed it text in any pieces; it returns each item as soon as its last brace is there.
 
     ``fields`` are the names that an item may have: the array of objects under any other name, and always that under
-    ``items`` unless it is one of them, holds the items. ``malformed`` counts elements that were given up, ``truncated`` is 1
-    when the text ended within one, ``examined_chars`` is the work done. The same text gives the same items and counts
-    however it is cut.
+    ``items`` unless it is one of them, holds the items. ``malformed`` counts elements that were given up,
+    ``truncated`` is 1 when the text ended within one, ``examined_chars`` is the work done. The same text gives the
+    same items and counts however it is cut.
     """
 
     __slots__ = (
@@ -148,10 +149,8 @@ class ItemStream:
                 if self._is_name and len(stack) == 1:
                     self._outer_name += text[at:end]
                 if end < stop:
-                    if text[end] == '"':
-                        state = _COLON if self._is_name else _NEXT
-                    else:
-                        state = _ESCAPE
+                    after = _COLON if self._is_name else _NEXT
+                    state = after if text[end] == '"' else _ESCAPE
                     end += 1
                 at = end
                 continue
@@ -213,12 +212,7 @@ class ItemStream:
         stack = self._stack
         if char == "[":
             return len(stack) == 1 and self._outer_name == "items" and "items" not in self._fields
-        return (
-            len(stack) == 2
-            and stack[1] == "["
-            and bool(self._fields)
-            and self._outer_name not in self._fields
-        )
+        return len(stack) == 2 and stack[1] == "[" and bool(self._fields) and self._outer_name not in self._fields
 
     def _closes(self, char: str, state: int) -> bool:
         if char == "}":

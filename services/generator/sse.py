@@ -1,8 +1,9 @@
 """Cuts server-sent events out of bytes.
 
-Decides where an event ends and what its name and data are, as the HTML standard's "event stream interpretation" says, with one
-liberty: lines end in LF, CR LF or both mixed, a lone CR is not taken for a line end (no provider sends one). Knows nothing of
-what the data mean. Works on bytes, so that a chunk may end within a character; linear in the input.
+Decides where an event ends and what its name and data are, as the HTML standard's "event stream interpretation"
+says, with one liberty: lines end in LF, CR LF or both mixed, a lone CR is not taken for a line end (no provider
+sends one). Knows nothing of what the data mean. Works on bytes, so that a chunk may end within a character; linear
+in the input.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from __future__ import annotations
 MAX_EVENT_BYTES = 1 << 20
 
 
-class EventTooLarge(ValueError):
+class EventTooLarge(ValueError):  # noqa: N818 - named for what is the case
     """An event grew beyond what can be meant."""
 
 
 class EventStream:
     """Feed it bytes in any pieces; it returns the complete events as (name, data).
 
-    The name is empty where none was given. Comments, ``id`` and ``retry`` are passed over, as are events without data.
-    Raises EventTooLarge when an event does not end within ``max_event_bytes``.
+    The name is empty where none was given. Comments, ``id`` and ``retry`` are passed over, as are events without
+    data. Raises EventTooLarge when an event does not end within ``max_event_bytes``.
     """
 
     __slots__ = ("_data", "_held", "_max_event_bytes", "_name", "_open")

@@ -1,0 +1,147 @@
+"""The generator as a gRPC service: messages to values and back.
+
+Decides nothing about rungs; it says what the request is and writes down what comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import grpc
+
+from headway import request as request_scope
+from headway.budget import Tier
+from headway.ledger import Degraded, total_usage
+from headway.messages import duration, notice_to_message, slot_from_message, stage_to_message, usage_to_message
+from headway.request import RequestScope
+from headway.v1 import generator_pb2, generator_pb2_grpc, item_pb2, retrieval_pb2
+from services.generator.policy import Choice, Complexity
+from services.generator.records import Draft, Record
+from services.generator.writing import Ask, Desk, Report
+
+DEFAULT_LANGUAGE = "en"
+
+
+class GeneratorService(generator_pb2_grpc.GeneratorServiceServicer):
+    """``headway.v1.GeneratorService``. ``first_item_within``: seconds, the wish where the caller has none."""
+
+    def __init__(self, desk: Desk, *, first_item_within: float) -> None:
+        self._desk = desk
+        self._first_item_within = first_item_within
+
+    async def Generate(  # type: ignore[override]  # a coroutine that writes can own its tasks; a generator cannot
+        self, request: generator_pb2.GenerateRequest, context: grpc.aio.ServicerContext[Any, Any]
+    ) -> None:
+        """Plan, items and notices, summary."""
+        ask = self._ask(request, request_scope.current())
+        choice = self._desk.plan(ask)
+        await context.write(generator_pb2.GenerateResponse(plan=_plan(ask, choice)))
+        report = await self._desk.write(ask, choice, _Stream(request, context))
+        await context.write(generator_pb2.GenerateResponse(summary=_summary(report)))
+
+    def _ask(self, request: generator_pb2.GenerateRequest, scope: RequestScope) -> Ask:
+        number: int = request.complexity
+        complexity = Complexity(number) if number in list(Complexity) else Complexity.UNSPECIFIED
+        return Ask(
+            query=request.query,
+            language=_language(request.language),
+            section=request.section,
+            slots=[slot_from_message(slot) for slot in request.slots],
+            records=[_record(record) for record in request.records],
+            given=frozenset(request.excluded_record_ids),
+            count=request.count,
+            complexity=complexity,
+            budget=scope.budget,
+            limit=scope.deadline.before(scope.reserve()),
+            arrived=scope.arrived,
+            first_item_within=self._wish(scope, complexity),
+        )
+
+    def _wish(self, scope: RequestScope, complexity: Complexity) -> float | None:
+        """Seconds left for a first item, or None where nobody wishes for one."""
+        wished = scope.budget.first_item_within
+        if wished is None:
+            if complexity is Complexity.COMPLEX:
+                return None
+            wished = self._first_item_within
+        return max(0.0, wished - scope.spent())
+
+
+class _Stream:
+    """Items and notices of one request, written to its caller."""
+
+    def __init__(self, request: generator_pb2.GenerateRequest, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        self._section = request.section
+        self._rank = max(1, request.first_rank)
+        self._records: Mapping[str, retrieval_pb2.Record] = {
+            record.record_id: record for record in reversed(request.records)
+        }
+        self._context = context
+
+    async def item(self, draft: Draft, tier: Tier) -> None:
+        item = _item(draft, tier, self._records[draft.sources[0]], section=self._section, rank=self._rank)
+        self._rank += 1
+        await self._context.write(generator_pb2.GenerateResponse(item=item))
+
+    async def notice(self, degraded: Degraded) -> None:
+        await self._context.write(generator_pb2.GenerateResponse(notice=notice_to_message(degraded)))
+
+
+def _language(text: str) -> str:
+    return text.replace("_", "-").split("-")[0].lower() or DEFAULT_LANGUAGE
+
+
+def _record(message: retrieval_pb2.Record) -> Record:
+    return Record(
+        id=message.record_id,
+        name=message.name,
+        facts=message.facts,
+        description=message.description,
+        address=message.place.address,
+    )
+
+
+def _item(draft: Draft, tier: Tier, record: retrieval_pb2.Record, *, section: str, rank: int) -> item_pb2.Item:
+    """The item; place and attributes are those of its main record, not of the model."""
+    item = item_pb2.Item(
+        item_id=f"{section}-{rank}",
+        section=section,
+        rank=rank,
+        title=draft.title,
+        body=draft.body,
+        reason=draft.reason,
+        sources=draft.sources,
+        tier=tier.value,  # type: ignore[arg-type]  # the numbers are the same by contract
+    )
+    if record.HasField("place"):
+        item.place.CopyFrom(record.place)
+    if record.HasField("attributes"):
+        item.attributes.CopyFrom(record.attributes)
+    for name, value in draft.extra.items():
+        item.attributes[name] = value
+    return item
+
+
+def _plan(ask: Ask, choice: Choice) -> generator_pb2.GeneratePlan:
+    rung = choice.rung
+    return generator_pb2.GeneratePlan(
+        rung=rung.name if rung else "extractive",
+        tier=choice.tier.value,  # type: ignore[arg-type]  # the numbers are the same by contract
+        backend=rung.backend if rung else "",
+        model=rung.model if rung else "",
+        max_tokens=choice.max_tokens,
+        reason=choice.reason,
+        allowance=duration(ask.limit.remaining()),
+    )
+
+
+def _summary(report: Report) -> generator_pb2.GenerateSummary:
+    return generator_pb2.GenerateSummary(
+        finish_reason=report.finish.value,  # type: ignore[arg-type]  # the numbers are the same by contract
+        items=report.items,
+        dropped_items=report.dropped,
+        ttft=None if report.ttft is None else duration(report.ttft),
+        usage=usage_to_message(total_usage(report.stages)),
+        stages=[stage_to_message(stage) for stage in report.stages],
+    )
