@@ -8,16 +8,16 @@ floor. How time and items are divided is decided by ``policy``; what a message l
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Protocol
 
 from headway.budget import Tier
 from headway.domain import Domain
 from headway.errors import FieldViolation, HeadwayError, Reason, invalid
-from headway.ledger import Degraded, Finish, Stage, Usage, total_usage
-from headway.request import RequestScope
+from headway.ledger import Degraded, Finish, Stage, total_usage
+from headway.request import RequestScope, within
 from headway.slots import Slot
 from services.orchestrator import policy
 from services.orchestrator.account import Account, PlannedStage, not_a_recommendation, unsupported_language
@@ -32,53 +32,12 @@ from services.orchestrator.neighbours import (
     Retrieved,
     Routed,
 )
+from services.orchestrator.outlet import Outlet, PlanValue, Query, SummaryValue
 from services.orchestrator.piece import Piece, Writing, write
+from services.orchestrator.shelf import Shelf
 
 Floor = Callable[[Record, str, str, int], Item]
 """Writes an item about a record without any model: (record, language, section, rank)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """What the caller asked, as values."""
-
-    text: str
-    locale: str
-    max_items: int
-    sections: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanValue:
-    """What the plan message says."""
-
-    routed: Routed
-    language: str
-    sections: tuple[str, ...]
-    stages: tuple[PlannedStage, ...]
-    max_items: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryValue:
-    """What the summary message says; spans are seconds since the arrival of the request."""
-
-    finish: Finish
-    items: int
-    ttft: float | None
-    ttf_item: float | None
-    total: float
-    usage: Usage
-    ledger: tuple[Stage, ...]
-
-
-class Outlet(Protocol):
-    """Where events go; each call returns once the event is handed to the transport."""
-
-    async def plan(self, plan: PlanValue) -> None: ...
-    async def item(self, item: Item) -> None: ...
-    async def notice(self, degraded: Degraded) -> None: ...
-    async def summary(self, summary: SummaryValue) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,13 +59,12 @@ class Answer:
         self._parts = parts
         self._scope = scope
         self._outlet = outlet
+        self._context = contextvars.copy_context()
         self._account = Account()
         self._routed = Routed(language=policy.UNDETERMINED, intent="", confidence=0.0)
         self._language = "en"
         self._sections: tuple[str, ...] = ()
-        self._pieces: list[Piece] = []
-        self._wishes: tuple[policy.Wish, ...] = ()
-        self._records: dict[str, list[Record]] = {}
+        self._shelf = Shelf(per_item=parts.records_per_item)
         self._failed: NeighbourFailed | None = None
         self._plan_sent = False
         self._waiting_notices: list[Degraded] = []
@@ -148,7 +106,9 @@ class Answer:
         allowance = policy.router_allowance(self._parts.priors, remaining=self._remaining(), reserve=scope.reserve())
         rung, reason = "classified", ""
         try:
-            self._routed = await self._parts.neighbours.route(self._query.text, self._query.locale, timeout=allowance)
+            with within("router", {"headway.allowance": allowance}):
+                neighbours = self._parts.neighbours
+                self._routed = await neighbours.route(self._query.text, self._query.locale, timeout=allowance)
         except NeighbourFailed as failure:
             # Without the router every query counts as a recommendation; retrieval embeds the query itself.
             first = next(intent for intent in domain.intents if intent.recommends)
@@ -183,10 +143,10 @@ class Answer:
             except NeighbourFailed as failure:
                 self._failed = failure
                 await self._notice(failure.degraded())
-            if self._pieces:
+            if self._shelf.pieces:
                 break
             cap = self._remaining()
-        self._start_held_back(tasks, ())
+        self._start(tasks, self._shelf.held_back(()))
 
     async def _one_retrieval(self, tasks: asyncio.TaskGroup, cap: float | None) -> None:
         scope, priors = self._scope, self._parts.priors
@@ -201,30 +161,31 @@ class Answer:
         web_pending = web_within > 0
         limit = asyncio.timeout(internal_within)
         try:
-            async with (
-                limit,
-                aclosing(self._parts.neighbours.retrieve(wish, timeout=remaining - reserve)) as events,
-            ):
-                async for event in events:
-                    if isinstance(event, RetrievalPlan):
-                        web_pending = web_pending and event.web_rung != "none"
-                        self._planned_retrieval(event, web_expected=web_pending)
-                    elif isinstance(event, Found) and not event.web:
-                        limit.reschedule(None)  # from here on the web's own allowance and the deadline hold
-                        self._start_at_once(tasks, event.records)
-                    elif isinstance(event, Found):
-                        self._start_held_back(tasks, event.records)
-                        web_pending = False
-                    elif isinstance(event, Degraded):
-                        await self._notice(event)
-                    elif isinstance(event, Retrieved):
-                        self._account.add_stages(event.stages, offset=started)
+            with within("retrieval", {"headway.allowance": internal_within}):
+                async with (
+                    limit,
+                    aclosing(self._parts.neighbours.retrieve(wish, timeout=remaining - reserve)) as events,
+                ):
+                    async for event in events:
+                        if isinstance(event, RetrievalPlan):
+                            web_pending = web_pending and event.web_rung != "none"
+                            self._planned_retrieval(event, web_expected=web_pending)
+                        elif isinstance(event, Found) and not event.web:
+                            limit.reschedule(None)  # from here on the web's own allowance and the deadline hold
+                            self._start(tasks, self._shelf.internal(event.records))
+                        elif isinstance(event, Found):
+                            self._start(tasks, self._shelf.held_back(event.records))
+                            web_pending = False
+                        elif isinstance(event, Degraded):
+                            await self._notice(event)
+                        elif isinstance(event, Retrieved):
+                            self._account.add_stages(event.stages, offset=started)
         except TimeoutError:
             if not limit.expired():
                 raise
             raise NeighbourFailed("retrieval", "retrieval used up its allowance", timed_out=True, reason="") from None
         if web_pending:
-            self._start_held_back(tasks, ())
+            self._start(tasks, self._shelf.held_back(()))
 
     def _retrieval_wish(self, web_within: float) -> RetrievalWish:
         most = max((wish.total for wish in self._divided(web_expected=False)), default=1)
@@ -241,44 +202,19 @@ class Answer:
         return policy.divided(self._sections, max_items=self._query.max_items, web_expected=web_expected)
 
     def _planned_retrieval(self, plan: RetrievalPlan, *, web_expected: bool) -> None:
-        self._wishes = self._divided(web_expected=web_expected)
+        self._shelf.wishes = self._divided(web_expected=web_expected)
         stages = (("retrieval.internal", plan.internal_rung), ("retrieval.web", plan.web_rung))
         self._account.planned.extend(PlannedStage(stage=name, rung=rung, reason=plan.reason) for name, rung in stages)
 
-    def _start_at_once(self, tasks: asyncio.TaskGroup, records: Sequence[Record]) -> None:
-        """Starts a piece per section on internal records; the records that a later piece may need stay with it."""
-        for record in records:
-            self._records.setdefault(record.section, []).append(record)
-        for wish in self._wishes:
-            known = self._records.get(wish.section, [])
-            if not known:
-                continue
-            kept = min(wish.held_back * self._parts.records_per_item, max(0, len(known) - wish.at_once))
-            used = known[: len(known) - kept]
-            self._records[wish.section] = known[len(known) - kept :]
-            self._start(tasks, Piece(section=wish.section, count=wish.at_once, first_rank=1, records=tuple(used)))
-
-    def _start_held_back(self, tasks: asyncio.TaskGroup, web: Sequence[Record]) -> None:
-        """Starts what was held back, on web records first and what is left of the internal ones."""
-        started = {piece.section for piece in self._pieces}
-        open_wishes = [wish for wish in self._wishes if wish.held_back or wish.section not in started]
-        shares = policy.shared_out(sum(not record.section for record in web), open_wishes)
-        anywhere = iter([record for record in web if not record.section])
-        for wish in open_wishes:
-            fitting = [record for record in web if record.section == wish.section]
-            fitting += [record for _, record in zip(range(shares.get(wish.section, 0)), anywhere, strict=False)]
-            records = (*fitting, *self._records.pop(wish.section, ()))
-            if wish.section in started:
-                piece = Piece(section=wish.section, count=wish.held_back, first_rank=wish.at_once + 1, records=records)
-            else:
-                piece = Piece(section=wish.section, count=wish.total, first_rank=1, records=records)
-            if records:
-                self._start(tasks, piece)
-
-    def _start(self, tasks: asyncio.TaskGroup, piece: Piece) -> None:
-        self._pieces.append(piece)
-        self._plans_expected += 1
-        tasks.create_task(write(piece, self._writing()), name=f"piece.{piece.section}.{piece.first_rank}")
+    def _start(self, tasks: asyncio.TaskGroup, pieces: Sequence[Piece]) -> None:
+        self._plans_expected += len(pieces)
+        for piece in pieces:
+            # In the context of the request, not in that of retrieval, which is where records come in.
+            tasks.create_task(
+                write(piece, self._writing()),
+                name=f"piece.{piece.section}.{piece.first_rank}",
+                context=self._context.copy(),
+            )
 
     def _writing(self) -> Writing:
         slots: tuple[Slot, ...] = self._routed.slots
@@ -333,31 +269,32 @@ class Answer:
 
     async def _conclude(self) -> None:
         """Fills up on the floor, then sends the summary. Raises HeadwayError when there was nothing to write about."""
-        if self._sections and not self._pieces and not any(self._records.values()):
+        if self._sections and self._shelf.empty():
             raise self._nothing()
         if self._scope.budget.allows(Tier.EXTRACTIVE):
-            for wish in self._wishes:
+            for wish in self._shelf.wishes:
                 await self._fill(wish)
         await self._send_plan()
-        await self._outlet.summary(
-            SummaryValue(
-                finish=self._account.finish(wanted=self._query.max_items),
-                items=self._account.items,
-                ttft=self._account.first_token,
-                ttf_item=self._account.first_item,
-                total=self._scope.spent(),
-                usage=total_usage(self._account.stages),
-                ledger=self._account.ledger(),
-            )
+        await self._outlet.summary(self._summary())
+
+    def _summary(self) -> SummaryValue:
+        account = self._account
+        return SummaryValue(
+            finish=account.finish(wanted=self._query.max_items),
+            items=account.items,
+            ttft=account.first_token,
+            ttf_item=account.first_item,
+            total=self._scope.spent(),
+            usage=total_usage(account.stages),
+            ledger=account.ledger(),
         )
 
     async def _fill(self, wish: policy.Wish) -> None:
         """Writes what is missing of a section from records that no item rests on yet."""
         taken = self._account.ranks[wish.section]
+        used = self._account.used_sources
         free = [rank for rank in range(1, wish.total + 1) if rank not in taken]
-        pieces = [piece for piece in self._pieces if piece.section == wish.section]
-        known = [record for piece in pieces for record in piece.records] + self._records.get(wish.section, [])
-        unused = [record for record in known if record.record_id not in self._account.used_sources]
+        unused = [record for record in self._shelf.of_section(wish.section) if record.record_id not in used]
         if not free or not unused:
             return
         started = self._scope.spent()

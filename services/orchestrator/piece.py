@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from headway.ledger import Degraded, Finish, Stage
-from headway.request import RequestScope
+from headway.request import RequestScope, within
 from headway.slots import Slot
 from services.orchestrator import policy
 from services.orchestrator.account import Account, PlannedStage
@@ -98,19 +98,20 @@ async def _one_stream(piece: Piece, writing: Writing) -> None:
         return
     finished = False
     try:
-        async with aclosing(writing.neighbours.generate(_wish(piece, writing), timeout=allowance)) as events:
-            async for event in events:
-                if isinstance(event, Item):
-                    await _item(piece, writing, event)
-                elif isinstance(event, GenerationPlan):
-                    piece.rung = event.rung
-                    name = f"generator.{piece.section}"
-                    await writing.plan_known(PlannedStage(stage=name, rung=event.rung, reason=event.reason))
-                elif isinstance(event, Degraded):
-                    await writing.send_notice(event)
-                elif isinstance(event, Generated):
-                    finished = True
-                    _ended(piece, account, event, started)
+        with within(f"generator.{piece.section}", {"headway.allowance": allowance}):
+            async with aclosing(writing.neighbours.generate(_wish(piece, writing), timeout=allowance)) as events:
+                async for event in events:
+                    if isinstance(event, Item):
+                        await _item(piece, writing, event)
+                    elif isinstance(event, GenerationPlan):
+                        piece.rung = event.rung
+                        name = f"generator.{piece.section}"
+                        await writing.plan_known(PlannedStage(stage=name, rung=event.rung, reason=event.reason))
+                    elif isinstance(event, Degraded):
+                        await writing.send_notice(event)
+                    elif isinstance(event, Generated):
+                        finished = True
+                        _ended(piece, account, event, started)
     finally:
         if not finished:
             account.stages.append(

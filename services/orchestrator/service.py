@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import structlog
+
 from headway.budget import Tier
 from headway.errors import HeadwayError, Reason
 from headway.ledger import Degraded, Stage
@@ -20,7 +22,8 @@ from headway.messages import (
 )
 from headway.request import RequestScope, current, serving
 from headway.v1 import item_pb2, ledger_pb2, recommendation_pb2, recommendation_pb2_grpc
-from services.orchestrator.answer import Answer, Parts, PlanValue, Query, SummaryValue
+from services.orchestrator.answer import Answer, Parts
+from services.orchestrator.outlet import PlanValue, Query, SummaryValue
 
 LEDGER_KEY = "headway-ledger-bin"
 """Trailing metadata key of the serialized ``headway.v1.Ledger``."""
@@ -49,6 +52,7 @@ class RecommendationService(recommendation_pb2_grpc.RecommendationServiceService
             max_items=request.max_items if request.HasField("max_items") else self._parts.domain.default_max_items,
             sections=tuple(request.sections),
         )
+        scope.span.content("headway.query", query.text)
         with serving(scope):
             await Answer(query, self._parts, scope, ResponseWriter(context, scope)).give()
 
@@ -59,6 +63,7 @@ class ResponseWriter:
     def __init__(self, context: Any, scope: RequestScope) -> None:
         self._context = context
         self._scope = scope
+        self._metrics = scope.telemetry.metrics if scope.telemetry is not None else None
         self._one_at_a_time = asyncio.Lock()
 
     async def plan(self, plan: PlanValue) -> None:
@@ -81,9 +86,13 @@ class ResponseWriter:
         await self._write(Response(plan=message))
 
     async def item(self, item: item_pb2.Item) -> None:
+        if self._metrics is not None:
+            self._metrics.item(item.section, item_pb2.Tier.Name(item.tier).removeprefix("TIER_"))
         await self._write(Response(item=item))
 
     async def notice(self, degraded: Degraded) -> None:
+        if self._metrics is not None and degraded.stage == "router":
+            self._metrics.degraded(degraded)  # the other services count their own
         await self._write(Response(notice=notice_to_message(degraded)))
 
     async def summary(self, summary: SummaryValue) -> None:
@@ -97,8 +106,24 @@ class ResponseWriter:
             usage=usage_to_message(summary.usage),
             ledger=[stage_to_message(stage) for stage in summary.ledger],
         )
+        self._watch(summary)
         self._context.set_trailing_metadata(((LEDGER_KEY, _ledger(summary.ledger)),))
         await self._write(Response(summary=message))
+
+    def _watch(self, summary: SummaryValue) -> None:
+        """Hands what this service itself knows to log, traces and metrics; the other services tell their own stages."""
+        finish, own = summary.finish.name, [stage for stage in summary.ledger if stage.name.startswith("floor.")]
+        self._scope.record(own)
+        self._scope.span.note({"headway.finish": finish, "headway.items": summary.items})
+        if self._metrics is not None:
+            self._metrics.answered(finish=finish, total=summary.total, first_item=summary.ttf_item)
+        structlog.get_logger().info(
+            "answered",
+            finish=finish.lower(),
+            items=summary.items,
+            first_item_ms=None if summary.ttf_item is None else round(summary.ttf_item * 1e3, 1),
+            total_ms=round(summary.total * 1e3, 1),
+        )
 
     async def _write(self, response: recommendation_pb2.RecommendResponse) -> None:
         async with self._one_at_a_time:
