@@ -1,0 +1,114 @@
+"""Records and accounts of retrieval as messages. Decides nothing but which value goes into which field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from google.protobuf.struct_pb2 import Struct
+
+from headway.catalogue.record import Record, in_language
+from headway.domain import Domain
+from headway.ledger import Degraded, Stage
+from headway.messages import duration, notice_to_message, stage_to_message
+from headway.v1 import item_pb2, retrieval_pb2
+from services.retrieval.facts import attributes, facts
+from services.retrieval.policy import Plan, WebChoice
+from services.retrieval.search import Hit
+from services.retrieval.web.results import SectionWords, WebResult
+
+
+def plan_event(plan: Plan, adapter: str) -> retrieval_pb2.RetrieveResponse:
+    """The first message."""
+    asked = plan.web is WebChoice.ASKED
+    message = retrieval_pb2.RetrievePlan(
+        internal_rung=plan.rung.value, web_rung=adapter if asked else "none", reason=plan.reason
+    )
+    if asked:
+        message.web_allowance.CopyFrom(duration(plan.web_allowance))
+    return retrieval_pb2.RetrieveResponse(plan=message)
+
+
+def internal_event(hits: Iterable[Hit], domain: Domain, language: str) -> retrieval_pb2.RetrieveResponse:
+    """The batch of internal records, which may be empty."""
+    records = [_internal(hit, domain, language) for hit in hits]
+    batch = retrieval_pb2.RecordBatch(origin=retrieval_pb2.ORIGIN_INTERNAL, records=records)
+    return retrieval_pb2.RetrieveResponse(records=batch)
+
+
+def web_event(
+    results: Iterable[WebResult], words: SectionWords, sections: Sequence[str]
+) -> retrieval_pb2.RetrieveResponse:
+    """The batch of web records."""
+    records = [_web(result, words.section_of(result, sections)) for result in results]
+    return retrieval_pb2.RetrieveResponse(
+        records=retrieval_pb2.RecordBatch(origin=retrieval_pb2.ORIGIN_WEB, records=records)
+    )
+
+
+def notice_event(degraded: Degraded) -> retrieval_pb2.RetrieveResponse:
+    """A degradation."""
+    return retrieval_pb2.RetrieveResponse(notice=notice_to_message(degraded))
+
+
+def summary_event(
+    internal: int, web: int, given_up: Iterable[str], stages: Iterable[Stage]
+) -> retrieval_pb2.RetrieveResponse:
+    """The last message."""
+    summary = retrieval_pb2.RetrieveSummary(
+        internal_records=internal,
+        web_records=web,
+        relaxed_filters=list(given_up),
+        stages=[stage_to_message(stage) for stage in stages],
+    )
+    return retrieval_pb2.RetrieveResponse(summary=summary)
+
+
+def _internal(hit: Hit, domain: Domain, language: str) -> retrieval_pb2.Record:
+    record = hit.record
+    return retrieval_pb2.Record(
+        record_id=record.id,
+        section=hit.section,
+        kind=record.kind,
+        name=in_language(record.names, language),
+        description=in_language(record.description, language),
+        facts=facts(record, domain, language),
+        place=_place(record, language),
+        attributes=_struct(attributes(record)),
+        url=record.url,
+        score=hit.score,
+        origin=retrieval_pb2.ORIGIN_INTERNAL,
+    )
+
+
+def _place(record: Record, language: str) -> item_pb2.Place:
+    return item_pb2.Place(
+        latitude=record.lat,
+        longitude=record.lon,
+        address=in_language(record.area, language),
+        city=record.city,
+        country=record.country,
+    )
+
+
+def _web(result: WebResult, section: str) -> retrieval_pb2.Record:
+    site = urlsplit(result.url).hostname or ""
+    return retrieval_pb2.Record(
+        record_id=result.url,
+        section=section,
+        kind="web",
+        name=result.title,
+        description=result.text,
+        facts=" · ".join(part for part in (site, result.text) if part),
+        attributes=_struct({"site": site}),
+        url=result.url,
+        score=result.score,
+        origin=retrieval_pb2.ORIGIN_WEB,
+    )
+
+
+def _struct(values: dict[str, Any]) -> Struct:
+    struct = Struct()
+    struct.update(values)
+    return struct
