@@ -24,11 +24,16 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A slot and the part of the text that said it, for order and overlap."""
+    """A slot and the part of the text that said it, for order and overlap.
+
+    ``plain`` words say a value and nothing else (Tokyo, 3박4일, under $200): without them the text asks for the same
+    kind of thing.
+    """
 
     start: int
     end: int
     slot: Slot
+    plain: bool = False
 
 
 def clean(query: str) -> Text:

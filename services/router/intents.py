@@ -1,9 +1,12 @@
 """The example utterances of a domain, searchable by similarity.
 
-Decides nothing: it says which examples are nearest to an embedding. What follows from that is ``policy``'s business.
+Decides that an utterance is compared twice, as written and without its values (cities, lengths, prices), which say little
+about the intent and much about similarity. What follows from the nearest examples is ``policy``'s business.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import faiss
 import numpy as np
@@ -15,24 +18,33 @@ from services.router.policy import Neighbour
 NEAREST = 32
 
 
+def pair(whole: Vectors, bare: Vectors) -> Vectors:
+    """Two unit vectors as one, whose inner product with another pair is the mean of both similarities."""
+    return np.concatenate([whole, bare]) * np.float32(0.5**0.5)
+
+
 class IntentIndex:
     """A flat inner-product index over all examples: exact, and a few hundred vectors take 0.05 ms."""
 
-    def __init__(self, domain: Domain, encoder: Encoder) -> None:
-        """Encodes every example once, each alone, as queries are: about 0.4 ms each with the multilingual model."""
+    def __init__(self, domain: Domain, encoder: Encoder, bare: Callable[[str], str]) -> None:
+        """Encodes every example twice, as written and bare, each alone, as queries are: 0.4 ms with the default model.
+
+        ``bare`` gives an utterance without its plain values.
+        """
         lines = [
             (intent.name, line) for intent in domain.intents for group in intent.examples.values() for line in group
         ]
         self._intents = [name for name, _ in lines]
-        self._index = faiss.IndexFlatIP(encoder.dimensions)
+        self._index = faiss.IndexFlatIP(2 * encoder.dimensions)
         if lines:
-            self._index.add(np.concatenate([encoder.encode([line]) for _, line in lines]))
+            pairs = [pair(encoder.encode([line])[0], encoder.encode([bare(line)])[0]) for _, line in lines]
+            self._index.add(np.stack(pairs))
 
     def __len__(self) -> int:
         return len(self._intents)
 
     def nearest(self, vector: Vectors) -> list[Neighbour]:
-        """The nearest examples to ``vector``, shape (dimensions,), most similar first."""
+        """The nearest examples to a ``pair``, shape (2 * dimensions,), most similar first."""
         if not self._intents:
             return []
         similarities, positions = self._index.search(vector[np.newaxis, :], min(NEAREST, len(self._intents)))

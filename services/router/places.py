@@ -37,10 +37,11 @@ _TO = re.compile(r"\bto\s$")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a name stands for: the city's slug; ``cautious`` names need a sign that a place is meant."""
+    """What a name stands for: the city's slug; ``cautious`` names need a sign that a place is meant, ``part`` is an area or a sight."""
 
     slug: str
     cautious: bool = False
+    part: bool = False
 
 
 class PlaceFinder:
@@ -67,10 +68,11 @@ def _entries(places: Mapping[str, Any], cities: Iterable[tuple[str, str, bool]])
     cautious = frozenset(places.get("gazetteer", {}).get("cautious", ()))
     taken: set[str] = set()
     for slug, data in places.get("place", {}).items():
-        for name in (*data.get("names", ()), *data.get("areas", ())):
+        listed = [(name, False) for name in data.get("names", ())] + [(name, True) for name in data.get("areas", ())]
+        for name, part in listed:
             if name not in taken:
                 taken.add(name)
-                yield name, Place(slug)
+                yield name, Place(slug, part=part)
     for name, slug, unsure in cities:
         if name not in taken and name not in never:
             taken.add(name)
@@ -113,4 +115,4 @@ def _is_origin(at: int, matches: Sequence[Match[Place]], lower: str) -> bool:
 
 def _found(match: Match[Place], shown: str) -> Found:
     slot = Slot(name="destination", value=match.meanings[0].slug, text=shown[match.start : match.end])
-    return Found(start=match.start, end=match.end, slot=slot)
+    return Found(start=match.start, end=match.end, slot=slot, plain=not match.meanings[0].part)

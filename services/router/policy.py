@@ -37,7 +37,7 @@ class Rules:
     ``trip_bonus`` is added to intents that recommend when the slots speak of a trip.
     """
 
-    in_scope: float = 0.42
+    in_scope: float = 0.34
     support: int = 3
     sharpness: float = 20.0
     trip_bonus: float = 0.06

@@ -17,7 +17,7 @@ from headway.slots import Slot
 from headway.v1 import router_pb2, router_pb2_grpc
 from services.router import policy
 from services.router.found import clean
-from services.router.intents import IntentIndex
+from services.router.intents import IntentIndex, pair
 from services.router.language import UNKNOWN, LanguageFinder
 from services.router.slots import SlotFinder
 
@@ -36,12 +36,13 @@ class Knowledge:
 
 def learn(domain: Domain, encoder: OnnxEncoder, *, rules: policy.Rules | None = None) -> Knowledge:
     """Builds all that the router knows of ``domain``. Blocks; raises DomainError."""
+    slots = SlotFinder(domain)
     english = [line for intent in domain.intents for line in intent.examples.get("en", ())]
     return Knowledge(
         domain=domain,
-        slots=SlotFinder(domain),
+        slots=slots,
         languages=LanguageFinder(english),
-        intents=IntentIndex(domain, encoder),
+        intents=IntentIndex(domain, encoder, lambda line: slots.find(clean(line)).bare),
         rules=rules or policy.Rules(),
         model_languages=encoder.languages,
     )
@@ -68,11 +69,17 @@ class RouterService(router_pb2_grpc.RouterServiceServicer):
         async with asyncio.TaskGroup() as tasks:
             embedding = tasks.create_task(self._embed(text.shown), name="embed")
             await asyncio.sleep(0)  # lets the encoder start before the slots are looked for
-            slots = known.slots.find(text)
+            found = known.slots.find(text)
+            bare = (
+                tasks.create_task(self._embed(found.bare), name="embed bare") if found.bare != text.shown else embedding
+            )
+            await asyncio.sleep(0)
+            slots = found.slots
             language = known.languages.find(text.shown, _names(slots), locale)
         vector = embedding.result()
+        neighbours = known.intents.nearest(pair(vector, bare.result()))
         verdict = policy.decide(
-            known.intents.nearest(vector),
+            neighbours,
             self._names,
             known.domain.fallback_intent,
             self._trip_intents,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,16 @@ from services.router.places import PlaceFinder
 from services.router.themes import ThemeFinder
 
 MAX_SLOTS = 64
+_PLAIN = frozenset(["nights", "days", "date", "month", "budget", "party_size", "adults"])
 KINDS = ("destination", "duration", "party", "budget", "date", "theme", "exclusion")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """The slots of a text, and the text without the values among them, which says more clearly what is asked for."""
+
+    slots: tuple[Slot, ...]
+    bare: str
 
 
 class SlotFinder:
@@ -47,8 +57,8 @@ class SlotFinder:
             names = _optional(domain.root / "places.toml")
             self._places = PlaceFinder(names, gazetteer.cities() if cities is None else cities)
 
-    def find(self, text: Text) -> tuple[Slot, ...]:
-        """The slots in the order in which the text says them, at most MAX_SLOTS."""
+    def find(self, text: Text) -> Findings:
+        """The slots in the order in which the text says them, at most MAX_SLOTS, and the text without plain values."""
         places = self._places.find(text) if "destination" in self._kinds else []
         rest = blank(text, ((each.start, each.end) for each in places))
         words = blank(rest, ((match.start, match.end) for match in self._set_aside.find(rest.lower)))
@@ -67,7 +77,16 @@ class SlotFinder:
             found += self._themes.find(text.shown, words.lower)
         if "exclusion" in self._kinds:
             found += exclusions.find(text.shown, text.lower, found)
-        return _in_order(found)
+        return Findings(slots=_in_order(found), bare=_bare(text, found))
+
+
+def _bare(text: Text, found: list[Found]) -> str:
+    """The text without the words that only say a value; the whole text when nothing else is in it."""
+    plain = [each for each in found if each.plain or each.slot.name in _PLAIN]
+    shown = list(text.shown)
+    for each in plain:
+        shown[each.start : each.end] = " " * (each.end - each.start)
+    return " ".join("".join(shown).split()) or text.shown
 
 
 def _in_order(found: list[Found]) -> tuple[Slot, ...]:
