@@ -27,7 +27,7 @@ MESSAGE_EDGES = {
     # The mesh contract converts what services share, and reads the budget of a call.
     "headway": {"messages.py", "interceptors.py"},
     # The command is a client of the public service.
-    "headway/cli": {"asking.py"},
+    "headway/cli": {"ask.py", "render.py"},
     # A service: its own messages, what registers it, and at most one module that calls its neighbours.
     "services/router": {"__main__.py", "service.py"},
     "services/retrieval": {"__main__.py", "service.py"},

@@ -1,0 +1,1 @@
+"""The ``headway`` command: starts the mesh on one machine, asks it, and says what is missing."""
