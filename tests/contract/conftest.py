@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import NoReturn
 
 import pytest
-from outside_programs import finished
-from scripted_service import scripted
 
 from headway.testing import hosting
+from tests.contract.outside_programs import finished
+from tests.contract.scripted_service import scripted
 
 
 def absent(reason: str) -> NoReturn:

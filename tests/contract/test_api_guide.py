@@ -7,13 +7,13 @@ import shlex
 from pathlib import Path
 
 import pytest
-from outside_programs import ran
-from scripted_service import LEDGER_KEY
 
 from headway.errors import CODES
 from headway.interceptors import BUDGET_KEY
 from headway.server import MAX_MESSAGE_BYTES, PING_INTERVAL_MS, SharedConfig
 from headway.settings import declared
+from tests.contract.outside_programs import ran
+from tests.contract.scripted_service import LEDGER_KEY
 
 
 @pytest.fixture(scope="module")

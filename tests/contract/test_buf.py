@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from outside_programs import Finished, finished
+
+from tests.contract.outside_programs import Finished, finished
 
 
 def check(proto: Path) -> Finished:

@@ -11,12 +11,12 @@ from pathlib import Path
 import grpc
 import pytest
 from google.rpc import error_details_pb2
-from outside_programs import Finished, ran
-from scripted_service import LEDGER, LEDGER_KEY, METHOD, SERVICE, TITLES, scripted
 
 from headway.server import SharedConfig
 from headway.testing import hosting
 from headway.v1 import ledger_pb2
+from tests.contract.outside_programs import Finished, ran
+from tests.contract.scripted_service import LEDGER, LEDGER_KEY, METHOD, SERVICE, TITLES, scripted
 
 Curl = Callable[..., Awaitable[Finished]]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from google.rpc import error_details_pb2, status_pb2
-from outside_programs import ran
-from scripted_service import LEDGER, TITLES
 
 from headway.v1 import ledger_pb2
+from tests.contract.outside_programs import ran
+from tests.contract.scripted_service import LEDGER, TITLES
 
 pytestmark = pytest.mark.node
 

@@ -11,10 +11,10 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_channelz.v1 import channelz_pb2, channelz_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
-from scripted_service import METHOD, SERVICE, TITLES, scripted
 
 from headway.server import SharedConfig
 from headway.testing import hosting, plain_channel
+from tests.contract.scripted_service import METHOD, SERVICE, TITLES, scripted
 
 BESIDE = {"grpc.channelz.v1.Channelz", "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"}
 

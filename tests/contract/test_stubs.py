@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from outside_programs import finished
+from tests.contract.outside_programs import finished
 
 
 def generated(folder: Path) -> dict[str, bytes]:
