@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from headway.interceptors import DeadlineClientInterceptor
+from headway.interceptors import client_interceptors
 from headway.server import MAX_MESSAGE_BYTES, PING_INTERVAL_MS, Check
 
 
@@ -25,7 +25,7 @@ async def connected(target: str, service: str) -> AsyncIterator[grpc.aio.Channel
     addresses calls go round robin over those that say SERVING.
     """
     channel = grpc.aio.insecure_channel(
-        resolvable(target), options=_options(service), interceptors=[DeadlineClientInterceptor()]
+        resolvable(target), options=_options(service), interceptors=client_interceptors()
     )
     channel.get_state(try_to_connect=True)
     try:

@@ -1,8 +1,8 @@
 """What a request leaves behind for those who watch: one span tree and the metrics.
 
 Both are projections of the ledger. A span is never the "current" one of a task: it travels in the request scope and is
-started and ended explicitly, because a current span held over a yield or a streamed write ends up in the wrong task. With
-no endpoint configured nothing of OpenTelemetry is imported and spans are one shared object that does nothing.
+started and ended explicitly, because a current span held over a yield or a streamed write ends up in the wrong task.
+With no endpoint configured nothing of OpenTelemetry is imported and spans are one shared object that does nothing.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ async def orchestrator(script: Script, *, shared: SharedConfig | None = None) ->
             hosted = Hosted(
                 name=name, register=lambda server, add=add, it=servicer: add(it, server), check=always_ready
             )
-            target = await lifetimes.enter_async_context(hosting(hosted))
+            target = await lifetimes.enter_async_context(hosting(hosted, shared=shared))
             channels.append(await lifetimes.enter_async_context(channel(target, name)))
         parts = Parts(
             domain=load(TRAVEL),

@@ -69,9 +69,9 @@ async def route(target: str, query: str = "q", **call: Any) -> router_pb2.RouteR
 
 async def test_a_broken_rule_comes_back_naming_each_field() -> None:
     async with hosting(router(answer)) as target:
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            async with plain_channel(target) as open_channel:
-                stub: Any = router_pb2_grpc.RouterServiceStub(open_channel)
+        async with plain_channel(target) as open_channel:
+            stub: Any = router_pb2_grpc.RouterServiceStub(open_channel)
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await stub.Route(router_pb2.RouteRequest(query="", locale="x" * 99))
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     fields = [each.field for each in detail(caught.value, error_details_pb2.BadRequest).field_violations]

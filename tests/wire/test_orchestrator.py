@@ -8,7 +8,9 @@ from typing import Any
 import grpc
 import pytest
 
+from headway.budget import Tier
 from headway.errors import reason_of
+from headway.request import DeadlineSource, RequestScope, current
 from headway.server import SharedConfig
 from headway.testing import eventually, plain_channel, task_names
 from headway.v1 import (
@@ -34,6 +36,7 @@ from tests.wire.scripted import (
     notices,
     orchestrator,
     retrieval_plan,
+    routes_to_korean_travel,
     web,
     writes_all,
 )
@@ -392,3 +395,29 @@ async def test_only_the_cache_has_nothing_to_give_yet() -> None:
             await ask(target, cache=recommendation_pb2.CACHE_POLICY_ONLY)
     assert caught.value.code() is grpc.StatusCode.NOT_FOUND
     assert reason_of(caught.value) == "NOT_CACHED"
+
+
+async def test_deadline_and_budget_reach_every_neighbour_also_those_that_stream() -> None:
+    seen: dict[str, RequestScope] = {}
+
+    async def route(asked: Any, context: Any) -> router_pb2.RouteResponse:
+        seen["router"] = current()
+        return await routes_to_korean_travel(asked, context)
+
+    async def retrieve(asked: Any, context: Any) -> None:
+        seen["retrieval"] = current()
+        await finds_internal(asked, context)
+
+    async def generate(asked: Any, context: Any) -> None:
+        seen[asked.section] = current()
+        await writes_all(asked, context)
+
+    async with orchestrator(Script(route=route, retrieve=retrieve, generate=generate)) as target:
+        events = await ask(target, timeout=3.0, max_tier=item_pb2.TIER_SMALL)
+    assert set(seen) == {"router", "retrieval", "lodging", "food", "sights"}
+    assert {scope.request_id for scope in seen.values()} == {events[0].plan.request_id}
+    assert all(scope.source is DeadlineSource.CALLER for scope in seen.values())
+    assert {scope.budget.ceiling_tier for scope in seen.values()} == {Tier.SMALL}
+    spans = {name: scope.deadline.instant - scope.arrived for name, scope in seen.items()}
+    assert spans["router"] <= 0.31
+    assert all(0 < span < 3.0 for span in spans.values())
