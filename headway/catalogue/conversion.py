@@ -38,7 +38,8 @@ def convert(row: Any, shape: Shape) -> Converted:
     """The record that a row stands for. Raises RecordError saying what is missing or wrong."""
     fields = _found(row, shape.row) if shape.row else row
     if not isinstance(fields, Mapping):
-        raise RecordError("is not an object with fields")
+        hint = "; a mapping can say at which position the fields are (row)" if isinstance(row, list) else ""
+        raise RecordError(f"is not an object with fields{hint}")
     reading = _Reading(fields, shape)
     data: dict[str, Any] = {
         "kind": reading.kind(),
@@ -69,27 +70,27 @@ class _Reading:
         self.notes: list[str] = []
 
     def value(self, target: str) -> Any:
-        """What the row has for a target, else the mapping's constant, else None."""
+        """The mapping's constant for a target, else what the row has for it, else None."""
+        if target in self.shape.constants:
+            return self.shape.constants[target]
         field = self.shape.fields.get(target)
         for path in field.paths if field else ():
             found = _found(self.fields, path)
             if not _empty(found):
                 self.used.add(path if path in self.fields else path.partition(".")[0])
                 return found
-        return self.shape.constants.get(target)
+        return None
 
     def text(self, target: str) -> str:
         return _as_text(self.value(target))
 
     def kind(self) -> str:
         text = plain(self.text("kind"), MAX_NAME)
-        constant = str(self.shape.constants.get("kind", ""))
-        known = self.shape.kinds.get(text.lower())
-        return str(known) if known else (geography.slug(text) if text and not constant else constant)
+        known = self.shape.kinds.get(text.lower()) or self.shape.kinds.get("*")
+        return str(known) if known else geography.slug(text)
 
     def city(self) -> str:
-        constant = self.shape.constants.get("city")
-        city = geography.city_slug(str(constant) if constant else plain(self.text("city"), MAX_NAME))
+        city = geography.city_slug(plain(self.text("city"), MAX_NAME))
         if not city:
             raise RecordError("city: is missing; name it in the mapping, as a field or as a constant")
         return city

@@ -15,7 +15,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.catalogue.record import Record
+from headway.catalogue.record import Record, in_language
 
 Vectors = NDArray[np.float32]
 """Rows of unit length, one for each record, in the order of the records."""
@@ -106,12 +106,16 @@ def graph_over(vectors: Vectors) -> Any:
 
 
 def embedded_text(record: Record) -> str:
-    """What of a record is embedded: names, place, kind, tags and description, in the languages it has them in."""
+    """What of a record is embedded: its names in all languages, city, kind, tags, and what is said about it in one
+    language.
+
+    Embedding costs by the character, and a model of several languages finds a text in any of them; that is why one
+    does.
+    """
     names = ", ".join(dict.fromkeys(record.names.values()))
-    areas = ", ".join(dict.fromkeys(record.area.values()))
     tags = ", ".join(tag.replace("-", " ") for tag in record.tags)
-    parts = (names, record.city.replace("-", " "), record.kind, tags, areas, *record.description.values())
-    return ". ".join(part.strip(" .") for part in parts if part)[:1000]
+    parts = (names, record.city.replace("-", " "), record.kind, tags, in_language(record.description, "en"))
+    return ". ".join(part.strip(" .") for part in parts if part)[:600]
 
 
 def fingerprint_of(files: Mapping[str, bytes]) -> str:

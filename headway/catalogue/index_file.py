@@ -13,11 +13,12 @@ Every member has a checksum (the archive's own CRC-32), so damage is found when 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
 import secrets
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ from headway.catalogue.record import as_object, trusted
 
 FORMAT = "headway-catalogue"
 VERSION = 1
+"""Also changes when what of a record is embedded does: vectors of old texts must not be taken over."""
+# Missing on some systems.
+fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 _META, _RECORDS, _VECTORS, _GRAPH = "meta.json", "records.jsonl", "vectors.npy", "graph.faiss"
 
 
@@ -43,6 +47,21 @@ class MissingIndexError(IndexFileError):
 
 class OtherModelError(IndexFileError):
     """The index was made with another embedding model; its vectors mean nothing to this one."""
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keeps other processes that use this lock from changing the index at ``path`` meanwhile; waits for its turn.
+
+    Readers need no lock. Where the system has no such locks nothing is kept, and the last writer wins.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    with path.with_name(path.name + ".lock").open("ab") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
 
 
 def save(index: Index, path: Path) -> None:

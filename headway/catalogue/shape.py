@@ -66,8 +66,8 @@ class Field:
 class Shape:
     """A mapping as read. ``records`` is the path of the array in a document, ``row`` the path of the fields in a row.
 
-    ``rest`` keeps fields that nothing asked for as further facts. Keys of ``kinds``, ``tags`` and ``prices`` are
-    lower case.
+    ``constants`` win over fields. ``rest`` keeps fields that nothing asked for as further facts. Keys of ``kinds``,
+    ``tags`` and ``prices`` are lower case.
     """
 
     name: str

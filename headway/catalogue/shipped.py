@@ -12,7 +12,7 @@ from pathlib import Path
 
 from headway.catalogue.importing import Remark, import_bytes
 from headway.catalogue.index import Encoder, Index, Progress, build, fingerprint_of
-from headway.catalogue.index_file import IndexFileError, MissingIndexError, OtherModelError, load, save
+from headway.catalogue.index_file import IndexFileError, MissingIndexError, OtherModelError, load, locked, save
 from headway.catalogue.record import Record
 from headway.catalogue.shape import load_shape
 
@@ -55,16 +55,22 @@ def own_records(files: dict[str, bytes]) -> tuple[Record, ...]:
 
 
 def rebuilt(
-    domain_name: str, domain_root: Path, encoder: Encoder, previous: Index | None, progress: Progress | None = None
+    domain_name: str,
+    domain_root: Path,
+    encoder: Encoder,
+    previous: Index | None,
+    *,
+    with_own: bool = True,
+    progress: Progress | None = None,
 ) -> Index:
-    """The index of a domain's present files and of the imported records of ``previous``."""
-    files = own_files(domain_root)
+    """The index of a domain's present files, unless not ``with_own``, and of the imported records of ``previous``."""
+    files = own_files(domain_root) if with_own else {}
     return build(
         encoder,
         own=own_records(files),
         imported=previous.imported if previous else (),
         domain=domain_name,
-        fingerprint=fingerprint_of(files),
+        fingerprint=fingerprint_of(files) if with_own else "",
         previous=previous,
         progress=progress,
     )
@@ -88,28 +94,50 @@ def opened(
 ) -> Opened:
     """Loads the index at ``path`` and brings it up to date with the domain's files and the encoder, on disk as well.
 
-    Raises IndexFileError for a file that is not a catalogue, and for one so large that making it anew needs a decision.
+    Raises IndexFileError for a file that is not a catalogue, for one with imported records of another domain, and for
+    one so large that making it anew needs a decision; BrokenCatalogueError for faults in the domain's files.
     """
-    previous, why = _previous(path, encoder)
-    if not why and previous is not None:
-        if not previous.fingerprint or previous.fingerprint == fingerprint_of(own_files(domain_root)):
+    previous, why = _previous(path, domain_name, encoder)
+    if previous is not None and not _reason_to_rebuild(previous, why, domain_root):
+        return Opened(index=previous)
+    with locked(path):
+        # Somebody else may have done it while we waited.
+        previous, why = _previous(path, domain_name, encoder)
+        why = _reason_to_rebuild(previous, why, domain_root)
+        if previous is not None and not why:
             return Opened(index=previous)
-        why = "the catalogue of the domain has changed"
-    index = rebuilt(domain_name, domain_root, encoder, previous, progress)
-    save(index, path)
+        with_own = previous is None or bool(previous.fingerprint)
+        index = rebuilt(domain_name, domain_root, encoder, previous, with_own=with_own, progress=progress)
+        save(index, path)
     return Opened(index=index, done=f"{why}: built {path} with {len(index.records)} records")
 
 
-def _previous(path: Path, encoder: Encoder) -> tuple[Index | None, str]:
+def _reason_to_rebuild(index: Index | None, why: str, domain_root: Path) -> str:
+    """``why``, else that the domain's files are not those the index was made of; one made without them is never
+    stale."""
+    if why or index is None or not index.fingerprint or index.fingerprint == fingerprint_of(own_files(domain_root)):
+        return why
+    return "the catalogue of the domain has changed"
+
+
+def _previous(path: Path, domain_name: str, encoder: Encoder) -> tuple[Index | None, str]:
+    """What is at ``path``, and why it cannot stay as it is."""
     try:
-        return load(path, model=encoder.model), ""
+        previous, why = load(path, model=encoder.model), ""
     except MissingIndexError:
         return None, "there was no index"
     except OtherModelError as fault:
-        previous = load(path)
+        previous, why = load(path), "the index was made with another embedding model"
         if len(previous.records) > MOST_AT_START:
             raise IndexFileError(str(fault)) from fault
-        return previous, "the index was made with another embedding model"
+    if previous.domain == domain_name:
+        return previous, why
+    if previous.imported:
+        raise IndexFileError(
+            f"{path} holds imported records of the domain {previous.domain}, in use is {domain_name}: "
+            "move it away, or keep the state of each domain in a folder of its own"
+        )
+    return None, f"the index was that of the domain {previous.domain}"
 
 
 def _faults(skipped: Iterable[Remark], data: bytes) -> list[Remark]:
