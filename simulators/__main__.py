@@ -12,7 +12,8 @@ import sys
 from collections.abc import Sequence
 
 from simulators.reading import ScenarioError
-from simulators.scenario import Scenario, load
+from simulators.scenario import Scenario
+from simulators.scenario_file import load
 from simulators.server import running
 
 UNUSABLE = 78

@@ -1,22 +1,46 @@
-"""Decides how Anthropic's Messages API is spoken: requests, events, usage, errors. Refuses to know time, faults and
-connections."""
+"""Decides how Anthropic's Messages API is asked: which requests are acceptable, errors, limits, and what the cache
+compares.
+
+Refuses to know how an answer is written (`simulators.anthropic_frames`), time and connections.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import accumulate
+from math import ceil
 from typing import Any
 
 import orjson
 
-from simulators.prompt_cache import Position, Prefix, chained
-from simulators.turn import COMPLETE, MAX_TOKENS, REFUSAL, Call, Incoming, Refused, Usage
+from simulators.anthropic_frames import LIFETIMES, AnthropicTurn
+from simulators.prompt_cache import Found, Position, Prefix, keyed
+from simulators.scenario import Limits, Model, Scenario
+from simulators.schemas import anthropic_fault
+from simulators.turn import Call, Fingerprint, Incoming, Level, Refused
 
-LIFETIMES = {"5m": 300.0, "1h": 3600.0}
+VERSIONS = ("2023-06-01", "2026-10-21")
 LOOK_BACK_BLOCKS = 20
 MOST_BREAKPOINTS = 4
-STOP_REASONS = {COMPLETE: "end_turn", MAX_TOKENS: "max_tokens", REFUSAL: "refusal"}
+KINDS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+MESSAGES = {
+    401: "invalid x-api-key",
+    429: "This request would exceed your organization's rate limit. Please try again later.",
+    529: "Overloaded",
+}
 
-PING = b'event: ping\ndata: {"type": "ping"}\n\n'
+Block = tuple[str, Mapping[str, Any]]
 
 
 class AnthropicMessages:
@@ -28,28 +52,35 @@ class AnthropicMessages:
         """The turn that the body asks for; `Refused` with the provider's status and words when it is not
         acceptable."""
         body = incoming.body
-        _check_key(incoming)
-        model_name = _required(body, "model", str)
-        model = incoming.scenario.model(model_name)
-        if model is None or not model_name.startswith("claude-"):
-            raise Refused(404, "not_found_error", f"model: {model_name}")
+        _check_access(incoming)
+        name, model = _model(incoming)
         max_tokens = _required(body, "max_tokens", int)
         if max_tokens < 0:
             raise _invalid("max_tokens: must be greater than or equal to 0")
         blocks = list(_blocks(body))
-        schema = _schema(body)
-        return AnthropicTurn(
-            Call(
-                model_name=model_name,
-                model=model,
-                stream=body.get("stream") is True,
-                max_tokens=max_tokens,
-                text=_last_user_text(body),
-                schema=schema,
-                prefix=_prefix(incoming, blocks),
-                is_warming=max_tokens == 0,
-            )
+        if not blocks:
+            raise _invalid("messages: content must not be empty")
+        _check_version(incoming, blocks)
+        prefilled = _prefilled(body, model)
+        fingerprint = _fingerprint(incoming, blocks)
+        diagnostics = _table(body, "diagnostics")
+        call = Call(
+            model_name=name,
+            model=model,
+            stream=body.get("stream") is True,
+            max_tokens=max_tokens,
+            text=_last_user_text(body),
+            schema=_schema(body),
+            prefix=fingerprint.prefix,
+            workspace=_key(incoming),
+            fingerprint=fingerprint,
+            compared_with=diagnostics.get("previous_message_id"),
+            stops=tuple(str(each) for each in body.get("stop_sequences") or ()),
+            prefilled=prefilled,
+            is_warming=max_tokens == 0,
+            cache_minimum_tokens=model.cache_minimum_tokens,
         )
+        return AnthropicTurn(call, with_diagnostics="diagnostics" in body)
 
     def refusal(self, refused: Refused, request_id: str) -> bytes:
         """The error body, as the SDK's exceptions read it."""
@@ -57,117 +88,88 @@ class AnthropicMessages:
         error = {"type": refused.kind, "message": refused.message, "details": details}
         return orjson.dumps({"type": "error", "error": error, "request_id": request_id})
 
+    def error(self, status: int, **facts: str) -> Refused:
+        """The provider's error of that status."""
+        kind = KINDS.get(status, "api_error")
+        message = facts.get("message") or MESSAGES.get(status, "Internal server error")
+        return Refused(status, kind, message, code=facts.get("code") or None)
+
     def headers(self, request_id: str, seconds: float) -> dict[str, str]:
         """The headers of every response."""
         return {"request-id": request_id, "anthropic-organization-id": "00000000-0000-4000-8000-000000000000"}
 
+    def limits(self, scenario: Scenario) -> Limits:
+        """The scenario's limits for this provider."""
+        return scenario.anthropic_limits
 
-class AnthropicTurn:
-    """One message being written."""
+    def limit_headers(self, levels: Mapping[str, Level], epoch: float) -> dict[str, str]:
+        """`anthropic-ratelimit-*`; the reset is an instant in RFC 3339."""
+        headers = {}
+        for name, level in levels.items():
+            reset = datetime.fromtimestamp(ceil(epoch + level.reset), UTC)
+            start = f"anthropic-ratelimit-{name.replace('_', '-')}"
+            headers[f"{start}-limit"] = str(level.limit)
+            headers[f"{start}-remaining"] = str(level.remaining)
+            headers[f"{start}-reset"] = reset.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return headers
 
-    def __init__(self, call: Call) -> None:
-        self.call = call
-        self._identity = ""
-        self._usage = Usage(input_tokens=0, output_tokens=0)
+    def too_much(self, limit: str, wait: float, model: str) -> Refused:
+        """429 with the seconds to wait, rounded up as the provider does."""
+        words = limit.replace("_", " ")
+        refused = self.error(429, message=f"This request would exceed your organization's limit of {words} per minute.")
+        refused.headers["retry-after"] = str(max(1, ceil(wait)))
+        return refused
 
-    def begin(self, identity: str, usage: Usage, created: int) -> None:
-        """The message's id and what its input consumed."""
-        self._identity, self._usage = f"msg_01{identity}", usage
-
-    def opening(self) -> bytes:
-        """`message_start`, the start of the one text block, and the ping that always follows."""
-        message = self._message([], None, _full_usage(self._usage, 1 if self.call.max_tokens else 0))
-        start = _event("message_start", {"type": "message_start", "message": message})
-        return start + _CONTENT_START + PING if not self.call.is_warming else start
-
-    def delta(self, text: str) -> bytes:
-        """`content_block_delta` with a piece of text."""
-        return _DELTA_HEAD + orjson.dumps(text) + _DELTA_TAIL
-
-    def closing(self, text: str, usage: Usage, ending: str) -> bytes:
-        """The end of the block, the cumulative usage, the end of the message; there is no further marker."""
-        delta: dict[str, Any] = {"stop_reason": STOP_REASONS[ending], "stop_sequence": None}
-        if ending == REFUSAL:
-            delta["stop_details"] = _REFUSAL_DETAILS
-        counts = _counts(usage) | {"output_tokens": usage.output_tokens}
-        end = _event("message_delta", {"type": "message_delta", "delta": delta, "usage": counts}) + _MESSAGE_STOP
-        return end if self.call.is_warming else _CONTENT_STOP + end
-
-    def whole(self, text: str, usage: Usage, ending: str) -> bytes:
-        """The message as one JSON document."""
-        content = [] if self.call.is_warming else [{"type": "text", "text": text}]
-        message = self._message(content, STOP_REASONS[ending], _full_usage(usage, usage.output_tokens))
-        if ending == REFUSAL:
-            message["stop_details"] = _REFUSAL_DETAILS
-        return orjson.dumps(message)
-
-    def _message(self, content: list[Any], stop_reason: str | None, usage: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            "model": self.call.model_name,
-            "id": self._identity,
-            "type": "message",
-            "role": "assistant",
-            "content": content,
-            "stop_reason": stop_reason,
-            "stop_sequence": None,
-            "usage": usage,
-        }
-
-
-_CONTENT_START = (
-    b"event: content_block_start\n"
-    b'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n'
-)
-_DELTA_HEAD = (
-    b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":'
-)
-_DELTA_TAIL = b"}}\n\n"
-_CONTENT_STOP = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":0}\n\n'
-_MESSAGE_STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
-_REFUSAL_DETAILS = {"type": "refusal", "category": "general_harms", "explanation": "The request was declined."}
-
-
-def _event(name: str, data: Mapping[str, Any]) -> bytes:
-    return b"event: " + name.encode() + b"\ndata: " + orjson.dumps(data) + b"\n\n"
-
-
-def _counts(usage: Usage) -> dict[str, int]:
-    """Input by how it is billed: `input_tokens` is what neither came from the cache nor went into it."""
-    written, read = usage.found.all_written_tokens, usage.found.read_tokens
-    return {
-        "input_tokens": usage.input_tokens - written - read,
-        "cache_creation_input_tokens": written,
-        "cache_read_input_tokens": read,
-    }
-
-
-def _full_usage(usage: Usage, output_tokens: int) -> dict[str, Any]:
-    by_lifetime = usage.found.written_tokens
-    return {
-        **_counts(usage),
-        "cache_creation": {
-            f"ephemeral_{name}_input_tokens": by_lifetime.get(lifetime, 0) for name, lifetime in LIFETIMES.items()
-        },
-        "output_tokens": output_tokens,
-        "service_tier": "standard",
-        "inference_geo": "not_available",
-    }
+    def diagnosis(self, earlier: Fingerprint | None, call: Call, found: Found) -> Mapping[str, Any] | None:
+        """`diagnostics`: None when there was nothing to compare with or the prompts did not diverge."""
+        if call.compared_with is None:
+            return None
+        if earlier is None:
+            return {"cache_miss_reason": {"type": "previous_message_not_found"}}
+        now = call.fingerprint
+        changed = next((name for name, value in earlier.parameters.items() if now.parameters[name] != value), None)
+        if changed == "unavailable":
+            return {"cache_miss_reason": {"type": "unavailable"}}
+        shared = earlier.prefix.shared_tokens(call.prefix)
+        if changed is None and shared == earlier.prefix.total_tokens:
+            return None
+        missed = max(0, earlier.prefix.total_tokens - shared)
+        reason = {"type": changed or "messages_changed", "cache_missed_input_tokens": missed}
+        return {"cache_miss_reason": reason}
 
 
 def _invalid(message: str) -> Refused:
     return Refused(400, "invalid_request_error", message)
 
 
-def _check_key(incoming: Incoming) -> None:
+def _table(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = body.get(key)
+    if value is not None and not isinstance(value, Mapping):
+        raise _invalid(f"{key}: Input should be a valid dictionary")
+    return value or {}
+
+
+def _check_access(incoming: Incoming) -> None:
     key = _key(incoming)
     if not key or (incoming.scenario.keys and key not in incoming.scenario.keys):
-        raise Refused(401, "authentication_error", "invalid x-api-key")
-    if not incoming.headers.get("anthropic-version"):
+        raise Refused(401, "authentication_error", MESSAGES[401])
+    version = incoming.headers.get("anthropic-version")
+    if version is None:
         raise _invalid("anthropic-version: header is required")
+    if version not in VERSIONS:
+        raise _invalid(f"anthropic-version: {version!r} is not a valid version")
 
 
 def _key(incoming: Incoming) -> str:
     return incoming.headers.get("x-api-key") or incoming.headers.get("authorization", "").removeprefix("Bearer ")
+
+
+def _model(incoming: Incoming) -> tuple[str, Model]:
+    name = _required(incoming.body, "model", str)
+    model = incoming.scenario.model(name)
+    if model is None or not name.startswith("claude-"):
+        raise Refused(404, "not_found_error", f"model: {name}")
+    return name, model
 
 
 def _required(body: Mapping[str, Any], key: str, kind: type) -> Any:
@@ -179,86 +181,128 @@ def _required(body: Mapping[str, Any], key: str, kind: type) -> Any:
     return value
 
 
+def _check_version(incoming: Incoming, blocks: list[Block]) -> None:
+    """What the newer version of the API no longer takes."""
+    if incoming.headers["anthropic-version"] == VERSIONS[0]:
+        return
+    for key in ("temperature", "top_p", "top_k"):
+        if incoming.body.get(key) is not None:
+            raise _invalid(f"{key}: Extra inputs are not permitted in this version of the API")
+    for place, block in blocks:
+        if place == "assistant" and block.get("type") == "document":
+            raise _invalid("messages: document blocks are not permitted in assistant messages")
+        if place == "user" and block.get("type") == "text" and block.get("citations"):
+            raise _invalid("messages: citations are not permitted on user text")
+
+
 def _schema(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    form = (body.get("output_config") or {}).get("format")
-    if form is None:
+    form = _table(_table(body, "output_config"), "format")
+    if not form:
         return None
     if form.get("type") != "json_schema" or not isinstance(form.get("schema"), Mapping):
         raise _invalid("output_config.format: must be a json_schema with a schema")
     schema: Mapping[str, Any] = form["schema"]
+    fault = anthropic_fault(schema)
+    if fault:
+        raise _invalid(f"output_config.format.schema: {fault}")
     return schema
 
 
-def _blocks(body: Mapping[str, Any]) -> Iterator[tuple[bytes, Mapping[str, Any]]]:
+def _blocks(body: Mapping[str, Any]) -> Iterator[Block]:
     """Every cacheable block in the order the cache sees them: tools, system, messages."""
-    for tool in body.get("tools") or ():
-        yield b"tools", tool
-    yield from ((b"system", block) for block in _content(body.get("system") or []))
+    yield from (("tools", tool) for tool in _content(body.get("tools") or [], "tools"))
+    yield from (("system", block) for block in _content(body.get("system") or [], "system"))
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise _invalid("messages: at least one message is required")
-    for message in messages:
+    for place, message in enumerate(messages):
         if not isinstance(message, Mapping) or message.get("role") not in ("user", "assistant"):
-            raise _invalid("messages: each must have the role user or assistant")
-        yield from ((message["role"].encode(), block) for block in _content(message.get("content")))
+            raise _invalid(f"messages.{place}: must have the role user or assistant")
+        yield from ((message["role"], block) for block in _content(message.get("content"), f"messages.{place}"))
 
 
-def _content(content: Any) -> list[Mapping[str, Any]]:
+def _content(content: Any, where: str) -> list[Mapping[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     if not isinstance(content, list) or not all(isinstance(block, Mapping) for block in content):
-        raise _invalid("content: Input should be a valid string or a list of blocks")
+        raise _invalid(f"{where}: Input should be a valid string or a list of blocks")
     return content
 
 
 def _last_user_text(body: Mapping[str, Any]) -> str:
     for message in reversed(body["messages"]):
         if message["role"] == "user":
-            return "\n".join(str(block.get("text", "")) for block in _content(message["content"]))
+            return "\n".join(str(block.get("text", "")) for block in _content(message["content"], "messages"))
     raise _invalid("messages: first message must use the user role")
 
 
-def _prefix(incoming: Incoming, blocks: list[tuple[bytes, Mapping[str, Any]]]) -> Prefix:
+def _prefilled(body: Mapping[str, Any], model: Model) -> str:
+    last = body["messages"][-1]
+    if last["role"] != "assistant":
+        return ""
+    if not model.prefill or _table(body, "output_config").get("format"):
+        raise _invalid(
+            "This model does not support assistant message prefill. The conversation must end with a user message."
+        )
+    return "".join(str(block.get("text", "")) for block in _content(last["content"], "messages"))
+
+
+def _fingerprint(incoming: Incoming, blocks: list[Block]) -> Fingerprint:
     body = incoming.body
-    root = [
-        _key(incoming).encode(),
-        orjson.dumps([body["model"], body.get("speed"), body.get("output_config"), body.get("thinking")]),
-    ]
-    lifetimes = [_lifetime(block) for _, block in blocks]
-    if body.get("cache_control"):
-        if sum(each is not None for each in lifetimes) >= MOST_BREAKPOINTS:
-            raise _invalid("cache_control: automatic caching needs one of the 4 breakpoints, and all are taken")
-        lifetimes[-1] = _lifetime(body)
-    if sum(each is not None for each in lifetimes) > MOST_BREAKPOINTS:
-        raise _invalid("A maximum of 4 blocks with cache_control may be provided.")
     texts = [
-        role + orjson.dumps({key: value for key, value in block.items() if key != "cache_control"})
-        for role, block in blocks
+        place.encode() + orjson.dumps({key: value for key, value in block.items() if key != "cache_control"})
+        for place, block in blocks
     ]
-    links = chained(root, texts)
-    readable = _readable(lifetimes)
-    positions = tuple(
-        Position(key=key, tokens=tokens, is_read=place in readable, lifetime=lifetimes[place])
-        for place, (key, tokens) in enumerate(links)
-        if place in readable
-    )
-    return Prefix(positions=positions, total_tokens=links[-1][1], digest=links[-1][0])
+    of_place = {
+        wanted: b"".join(text for (place, _), text in zip(blocks, texts, strict=True) if place == wanted)
+        for wanted in ("tools", "system")
+    }
+    others = orjson.dumps([body.get("output_config"), body.get("thinking"), body.get("tool_choice")])
+    parameters: dict[str, object] = {
+        "model_changed": (body["model"], body.get("speed")),
+        "tools_changed": hash(of_place["tools"]),
+        "system_changed": hash(of_place["system"]),
+        "unavailable": others,
+    }
+    root = [_key(incoming).encode(), orjson.dumps([body["model"], body.get("speed")]), others]
+    return Fingerprint(parameters=parameters, prefix=_prefix(root, texts, _lifetimes(body, blocks)))
 
 
-def _lifetime(block: Mapping[str, Any]) -> float | None:
-    control = block.get("cache_control")
-    if not control:
-        return None
-    if control.get("type") != "ephemeral" or control.get("ttl", "5m") not in LIFETIMES:
-        raise _invalid("cache_control: must be ephemeral with a ttl of 5m or 1h")
-    return LIFETIMES[control.get("ttl", "5m")]
-
-
-def _readable(lifetimes: list[float | None]) -> set[int]:
-    """The places where a kept prefix is looked for: each breakpoint and so many blocks before it."""
-    return {
+def _prefix(root: list[bytes], texts: list[bytes], lifetimes: list[float | None]) -> Prefix:
+    links = keyed(root, b"".join(texts), accumulate(len(text) for text in texts))
+    readable = {
         place
         for mark, lifetime in enumerate(lifetimes)
         if lifetime is not None
         for place in range(max(0, mark - LOOK_BACK_BLOCKS), mark + 1)
     }
+    positions = tuple(
+        Position(key=key, tokens=tokens, is_read=place in readable, lifetime=lifetimes[place])
+        for place, (key, tokens) in enumerate(links)
+    )
+    return Prefix(positions=positions, total_tokens=links[-1][1], digest=links[-1][0])
+
+
+def _lifetimes(body: Mapping[str, Any], blocks: list[Block]) -> list[float | None]:
+    """For each block how long the prefix up to it is kept; None when it is not."""
+    lifetimes = [_lifetime(block) for _, block in blocks]
+    explicit = sum(each is not None for each in lifetimes)
+    if explicit > MOST_BREAKPOINTS:
+        raise _invalid(f"A maximum of {MOST_BREAKPOINTS} blocks with cache_control may be provided. Found {explicit}.")
+    if body.get("cache_control"):
+        if explicit == MOST_BREAKPOINTS:
+            raise _invalid("cache_control: automatic caching needs one of the 4 breakpoints, and all are taken")
+        lifetimes[-1] = _lifetime(body)
+    kept = [each for each in lifetimes if each is not None]
+    if kept != sorted(kept, reverse=True):
+        raise _invalid("cache_control: a ttl='1h' block must not come after a ttl='5m' block")
+    return lifetimes
+
+
+def _lifetime(block: Mapping[str, Any]) -> float | None:
+    control = _table(block, "cache_control")
+    if not control:
+        return None
+    if control.get("type") != "ephemeral" or control.get("ttl", "5m") not in LIFETIMES:
+        raise _invalid("cache_control: must be ephemeral with a ttl of 5m or 1h")
+    return LIFETIMES[control.get("ttl", "5m")]

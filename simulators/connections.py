@@ -20,13 +20,14 @@ class Connections:
 
     def is_new(self, request: web.Request) -> bool:
         """Whether this is the first request on its connection."""
-        if request.transport in self._seen:
+        transport = request.transport
+        if transport is None or transport in self._seen:
             return False
-        self._seen.add(request.transport)
+        self._seen.add(transport)
         return True
 
 
-def reset(request: web.Request, *, hard: bool) -> web.StreamResponse:
+def dropped(request: web.Request, *, hard: bool) -> web.StreamResponse:
     """Drop the connection, with a reset when `hard`; the response that comes back goes nowhere."""
     transport = request.transport
     if transport is not None:

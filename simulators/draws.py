@@ -21,15 +21,15 @@ class Draws:
         self._seed = seed
         self._asked: OrderedDict[bytes, int] = OrderedDict()
 
-    def of(self, endpoint: str, prompt: bytes) -> tuple[Random, int]:
-        """The generator for this request, and how often the same was asked before (0 the first time)."""
+    def of(self, endpoint: str, prompt: bytes) -> Random:
+        """The generator for this request; another one each time the same is asked again."""
         key = blake2b(prompt, digest_size=16, key=endpoint.encode()[:64]).digest()
         nth = self._asked.pop(key, 0)
         self._asked[key] = nth + 1
         if len(self._asked) > REMEMBERED_PROMPTS:
             self._asked.popitem(last=False)
         material = blake2b(key + nth.to_bytes(8, "little"), digest_size=8, key=str(self._seed).encode()[:64])
-        return Random(int.from_bytes(material.digest(), "little")), nth
+        return Random(int.from_bytes(material.digest(), "little"))
 
     def forget(self) -> None:
         """Start counting afresh, as if nothing had been asked."""

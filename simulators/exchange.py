@@ -1,197 +1,214 @@
 """Decides how a call to a model goes: what it waits for, what it gets, what is remembered of it. The same for every
 provider.
 
-Refuses to know any provider's format (a dialect speaks it) and what makes the answer's text (`simulators.writer`).
+Refuses to know any provider's format (a dialect speaks it), the answer's text (`simulators.answer`) and how it is
+sent
+(`simulators.delivery`).
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
-from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 import orjson
 from aiohttp import web
 
-from simulators import prompt, writer
-from simulators.connections import Connections, reset
-from simulators.draws import Draws
-from simulators.journal import Entry, Journal
-from simulators.prompt_cache import PromptCache
-from simulators.scenario import Scenario
-from simulators.script import Act, Broken, Step, play, sleep_until
-from simulators.tokens import pieces
-from simulators.turn import COMPLETE, MAX_TOKENS, Call, Dialect, Incoming, Refused, Turn, Usage
+from simulators.answer import answered
+from simulators.delivery import Parcel, deliver
+from simulators.faults import HEADER, Faults
+from simulators.journal import Entry
+from simulators.prompt_cache import Found
+from simulators.refusing import refused
+from simulators.script import Act, Broken, sleep_until
+from simulators.timing import Timing, drawn
+from simulators.turn import Call, Dialect, Heading, Incoming, Refused, Turn, Usage
+from simulators.visit import headers_of, visited
+from simulators.world import World
 
-EVENT_STREAM = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """What all requests of one process share."""
-
-    scenario: Scenario
-    draws: Draws
-    journal: Journal
-    cache: PromptCache
-    connections: Connections
+LIMITS = ("requests", "tokens", "input_tokens", "output_tokens")
 
 
 async def converse(request: web.Request, dialect: Dialect, world: World) -> web.StreamResponse:
     """Answer one call to a model."""
-    began = asyncio.get_running_loop().time()
-    entry = world.journal.open(
-        dialect.endpoint, headers=_headers(request), new_connection=world.connections.is_new(request)
-    )
-    try:
-        response = await _answer(request, dialect, world, entry, began)
-    except asyncio.CancelledError:
-        world.journal.close(entry, "disconnected")
-        raise
-    except Broken as broken:
-        world.journal.close(entry, "faulted")
-        return reset(request, hard=broken.act is Act.RESET)
-    except (ConnectionResetError, OSError):
-        world.journal.close(entry, "disconnected")
-        return reset(request, hard=False)
-    return response
+
+    async def answer(entry: Entry) -> web.StreamResponse:
+        request_id = f"req_{entry.number:024d}"
+        try:
+            return await _answer(request, dialect, world, entry, request_id)
+        except Refused as refusal:
+            entry.status, entry.outcome = refusal.status, "refused"
+            headers = {**dialect.headers(request_id, 0.0), **refusal.headers}
+            body = dialect.refusal(refusal, request_id)
+            return web.Response(status=refusal.status, body=body, content_type="application/json", headers=headers)
+
+    return await visited(request, dialect.endpoint, world, answer)
 
 
 async def _answer(
-    request: web.Request, dialect: Dialect, world: World, entry: Entry, began: float
+    request: web.Request, dialect: Dialect, world: World, entry: Entry, request_id: str
 ) -> web.StreamResponse:
-    raw = await request.read()
-    request_id = f"req_{entry.number:024d}"
+    began = world.clock()
+    turn = await _understood(request, dialect, world, entry)
+    call = turn.call
+    rng = world.draws.of(dialect.endpoint, call.prefix.digest)
+    faults = _faults(dialect, world, entry, call, rng)
+    timing = _timing(request, world, entry, call, faults, rng)
+    await sleep_until(began + timing.reach)
+    await _refuse_or_hang(dialect, world, call, faults)
+    owner = _admit(dialect, world, call)
+    due = began + timing.reach
+    if call.schema is not None and world.grammars.use(call.workspace, call.schema, now=world.calendar.now()):
+        due += timing.compile
+        await sleep_until(due)
+    async with world.queues.slot(call.model.tier) as others:
+        parcel = _parcel(dialect, world, entry, turn, faults, timing, rng, due=max(due, world.clock()), others=others)
+        parcel.headers.update(dialect.headers(request_id, parcel.starts - began))
+        parcel.headers.update(_limit_headers(dialect, world, owner))
+        try:
+            return await deliver(request, parcel, world, entry)
+        finally:
+            world.buckets.take(owner, dialect.limits(world.scenario), "output_tokens", entry.output_tokens)
+
+
+async def _understood(request: web.Request, dialect: Dialect, world: World, entry: Entry) -> Turn:
     try:
-        body = _parsed(raw)
-        world.journal.keep_body(entry, body)
-        turn = dialect.read(Incoming(body=body, headers=entry.headers, scenario=world.scenario))
-    except Refused as refused:
-        return _refuse(dialect, world, entry, refused, request_id)
-    rng, _ = world.draws.of(dialect.endpoint, turn.call.prefix.digest)
-    entry.model, entry.stream = turn.call.model_name, turn.call.stream
-    plan = await _prepare(turn.call, world, entry, rng, began)
-    turn.begin(f"{rng.getrandbits(96):024x}", plan.usage(0), int(time.time()))
-    headers = dialect.headers(request_id, plan.starts - began)
-    if turn.call.stream:
-        return await _stream(request, turn, world, entry, plan, headers)
-    return await _whole(turn, world, entry, plan, headers)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What was decided about an answer before its first byte."""
-
-    starts: float
-    """When the first token is due, on the loop's clock."""
-    per_token: float
-    tokens: tuple[str, ...]
-    ending: str
-    input_usage: Usage
-
-    def usage(self, output_tokens: int) -> Usage:
-        """What the answer will have consumed after so many tokens."""
-        known = self.input_usage
-        return Usage(input_tokens=known.input_tokens, output_tokens=output_tokens, found=known.found)
-
-
-async def _prepare(call: Call, world: World, entry: Entry, rng: Random, began: float) -> Plan:
-    """Wait for what comes before the model reads the prompt, look into the cache, and decide all the rest."""
-    scenario = world.scenario
-    tier = scenario.tier(call.model.tier)
-    setup = scenario.connection_setup.draw(rng) if entry.new_connection else 0.0
-    await sleep_until(began + setup)
-    found = world.cache.look(
-        call.prefix, minimum_tokens=call.model.cache_minimum_tokens, now=asyncio.get_running_loop().time()
-    )
-    cold, cached = tier.first_token_cold.draw(rng), tier.first_token_cached.draw(rng)
-    first = cached if found.read_tokens else cold
-    if rng.random() < tier.stall.chance:
-        first += tier.stall.seconds
-    entry.input_tokens = call.prefix.total_tokens
-    entry.cache_read_tokens, entry.cache_write_tokens = found.read_tokens, found.all_written_tokens
-    tokens = [] if call.is_warming else pieces(writer.joined(writer.write(prompt.read(call.text), call.schema)))
-    is_cut = call.max_tokens is not None and len(tokens) > call.max_tokens
-    return Plan(
-        starts=began + setup + first,
-        per_token=tier.per_token.draw(rng),
-        tokens=tuple(tokens[: call.max_tokens] if is_cut else tokens),
-        ending=MAX_TOKENS if is_cut or call.is_warming else COMPLETE,
-        input_usage=Usage(input_tokens=call.prefix.total_tokens, output_tokens=0, found=found),
-    )
-
-
-def _begun(world: World, entry: Entry, plan: Plan) -> None:
-    world.cache.begun(plan.input_usage.found, now=asyncio.get_running_loop().time())
-    world.journal.first_token(entry)
-
-
-async def _stream(
-    request: web.Request, turn: Turn, world: World, entry: Entry, plan: Plan, headers: dict[str, str]
-) -> web.StreamResponse:
-    await sleep_until(plan.starts)
-    _begun(world, entry, plan)
-    response = web.StreamResponse(headers={**EVENT_STREAM, **headers})
-    entry.status = 200
-    await response.prepare(request)
-
-    def billed(tokens: int) -> None:
-        entry.output_tokens += tokens
-
-    await play(_script(turn, plan), start=plan.starts, write=response.write, billed=billed)
-    await response.write_eof()
-    world.journal.close(entry, "complete")
-    return response
-
-
-def _script(turn: Turn, plan: Plan) -> list[Step]:
-    steps = [Step(0.0, turn.opening())]
-    wait = 0.0
-    for token in plan.tokens:
-        steps.append(Step(wait, turn.delta(token), 1))
-        wait = plan.per_token
-    steps.append(Step(0.0, turn.closing("".join(plan.tokens), plan.usage(len(plan.tokens)), plan.ending)))
-    return steps
-
-
-async def _whole(turn: Turn, world: World, entry: Entry, plan: Plan, headers: dict[str, str]) -> web.StreamResponse:
-    await sleep_until(plan.starts)
-    _begun(world, entry, plan)
-    try:
-        await sleep_until(plan.starts + plan.per_token * len(plan.tokens))
-        entry.output_tokens = len(plan.tokens)
-    except asyncio.CancelledError:
-        done = asyncio.get_running_loop().time() - plan.starts
-        entry.output_tokens = min(len(plan.tokens), int(done / plan.per_token) + 1)
-        raise
-    entry.status = 200
-    body = turn.whole("".join(plan.tokens), plan.usage(len(plan.tokens)), plan.ending)
-    world.journal.close(entry, "complete")
-    return web.Response(body=body, content_type="application/json", headers=headers)
-
-
-def _refuse(dialect: Dialect, world: World, entry: Entry, refused: Refused, request_id: str) -> web.Response:
-    entry.status = refused.status
-    world.journal.close(entry, "refused")
-    return web.Response(
-        status=refused.status,
-        body=dialect.refusal(refused, request_id),
-        content_type="application/json",
-        headers={**dialect.headers(request_id, 0.0), **refused.headers},
-    )
-
-
-def _parsed(raw: bytes) -> dict[str, Any]:
-    try:
-        body = orjson.loads(raw)
+        body = orjson.loads(await request.read())
+    except web.HTTPRequestEntityTooLarge as error:
+        raise dialect.error(413, message="Request exceeds the maximum size") from error
     except orjson.JSONDecodeError as error:
-        raise Refused(400, "invalid_request_error", f"The request body is not valid JSON: {error}") from error
+        raise dialect.error(400, message=f"The request body is not valid JSON: {error}") from error
     if not isinstance(body, dict):
-        raise Refused(400, "invalid_request_error", "The request body must be a JSON object.")
-    return body
+        raise dialect.error(400, message="The request body must be a JSON object.")
+    world.journal.keep_body(entry, body)
+    turn = dialect.read(Incoming(body=body, headers=headers_of(request), scenario=world.scenario))
+    entry.model, entry.stream = turn.call.model_name, turn.call.stream
+    return turn
 
 
-def _headers(request: web.Request) -> dict[str, str]:
-    return {name.lower(): value for name, value in request.headers.items()}
+def _faults(dialect: Dialect, world: World, entry: Entry, call: Call, rng: Random) -> Faults:
+    try:
+        faults = world.chooser.choose(
+            entry.headers.get(HEADER),
+            endpoint=dialect.endpoint,
+            model=call.model_name,
+            now=world.calendar.now(),
+            rng=rng,
+        )
+    except ValueError as error:
+        raise dialect.error(400, message=f"{HEADER}: {error}") from error
+    entry.simulated = tuple(faults)
+    return faults
+
+
+def _timing(request: web.Request, world: World, entry: Entry, call: Call, faults: Faults, rng: Random) -> Timing:
+    name = request.match_info.get("region", "default")
+    region = world.scenario.region(name)
+    if region is None:
+        raise web.HTTPNotFound(text=f"no region {name!r} in scenario {world.scenario.name}")
+    return drawn(
+        world.scenario,
+        world.scenario.tier(call.model.tier),
+        region,
+        faults,
+        rng,
+        pace=world.pace(),
+        new_connection=entry.new_connection,
+    )
+
+
+async def _refuse_or_hang(dialect: Dialect, world: World, call: Call, faults: Faults) -> None:
+    if "never_answers" in faults:
+        await sleep_until(world.clock() + faults["never_answers"].number("seconds"))
+        raise Broken(Act.CLOSE)
+    if "reset" in faults and faults["reset"].whole("tokens") < 0 and faults["reset"].whole("items") < 0:
+        raise Broken(Act.RESET)
+    refusal = refused(faults, dialect, call, epoch=world.epoch())
+    if refusal is not None:
+        raise refusal
+
+
+def _admit(dialect: Dialect, world: World, call: Call) -> str:
+    """Take from the limits what is known already; whose they are is returned. `Refused` when one of them is used
+    up."""
+    owner = _owner(call)
+    # Anthropic counts tokens when they are known; until then a debt of earlier calls is all that can be in the way.
+    amounts = {
+        "requests": 1,
+        "tokens": call.prefix.total_tokens + (call.max_tokens or 0),
+        "input_tokens": 0,
+        "output_tokens": 0,
+    }
+    limits = dialect.limits(world.scenario)
+    lacking = world.buckets.admit(owner, limits, amounts)
+    if lacking is not None:
+        refusal = dialect.too_much(*lacking, call.model_name)
+        refusal.headers.update(_limit_headers(dialect, world, owner))
+        raise refusal
+    return owner
+
+
+def _limit_headers(dialect: Dialect, world: World, owner: str) -> dict[str, str]:
+    levels = world.buckets.levels(owner, dialect.limits(world.scenario), LIMITS)
+    return dialect.limit_headers(levels, world.epoch())
+
+
+def _parcel(
+    dialect: Dialect,
+    world: World,
+    entry: Entry,
+    turn: Turn,
+    faults: Faults,
+    timing: Timing,
+    rng: Random,
+    *,
+    due: float,
+    others: int,
+) -> Parcel:
+    """What the model makes of the call when its turn has come."""
+    call, identity = turn.call, f"{rng.getrandbits(96):024x}"
+    now = world.calendar.now()
+    machine = world.machines.of(call.cache_group, now=now)
+    found = world.cache.look(call.prefix, minimum_tokens=call.cache_minimum_tokens, now=now, machine=machine)
+    _count_input(dialect, world, entry, call, found)
+    answer = answered(call, faults)
+    usage = Usage(
+        input_tokens=call.prefix.total_tokens,
+        output_tokens=answer.billed_tokens,
+        thinking_tokens=len(answer.thoughts),
+        found=found,
+    )
+    diagnosis = dialect.diagnosis(world.fingerprints.of(call.compared_with), call, found)
+    world.fingerprints.keep(identity, call.fingerprint)
+    turn.begin(
+        Heading(
+            identity=identity,
+            created=int(world.epoch()),
+            usage=usage,
+            diagnosis=diagnosis,
+            is_thinking=bool(answer.thoughts),
+        )
+    )
+    first = timing.first_token(input_tokens=usage.input_tokens, read_tokens=found.read_tokens)
+    success = faults.get("retry_after_on_success")
+    return Parcel(
+        turn=turn,
+        answer=answer,
+        usage=usage,
+        faults=faults,
+        starts=due + first,
+        per_token=timing.slowed(others, world.scenario.tier(call.model.tier).slowdown),
+        headers={"retry-after": f"{success.number('seconds'):g}"} if success else {},
+    )
+
+
+def _count_input(dialect: Dialect, world: World, entry: Entry, call: Call, found: Found) -> None:
+    entry.input_tokens = call.prefix.total_tokens
+    entry.cache_read_tokens = found.read_tokens
+    entry.cache_write_tokens = found.all_written_tokens
+    uncached = call.prefix.total_tokens - found.read_tokens
+    world.buckets.take(_owner(call), dialect.limits(world.scenario), "input_tokens", uncached)
+
+
+def _owner(call: Call) -> str:
+    """Limits are shared by a family of models, such as all called `claude-opus`."""
+    return f"{call.workspace} {'-'.join(call.model_name.split('-')[:2])}"

@@ -93,8 +93,9 @@ class Journal:
     def close(self, entry: Entry, outcome: str) -> None:
         """End an entry; the first outcome stays."""
         if entry.ended is None:
-            entry.ended, entry.outcome = self.now(), outcome
-            self.outcomes[f"{entry.endpoint} {outcome}"] += 1
+            entry.ended = self.now()
+            entry.outcome = outcome if entry.outcome == "running" else entry.outcome
+            self.outcomes[f"{entry.endpoint} {entry.outcome}"] += 1
             self._tell()
 
     def reset(self) -> None:

@@ -1,24 +1,45 @@
-"""Decides what OpenAI's two endpoints share: keys, models, errors, headers, and how a prompt is cut for the prompt
+"""Decides what OpenAI's two endpoints share: access, models, errors, limits, and how a prompt is cut for the prompt
 cache.
 
-Refuses to know either endpoint's events.
+Refuses to know either endpoint's requests and events.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import ceil
 from typing import Any
 
 import orjson
 
-from simulators.prompt_cache import Position, Prefix, in_steps
-from simulators.scenario import Model
+from simulators.prompt_cache import Position, Prefix, keyed
+from simulators.scenario import Limits, Model, Scenario
+from simulators.schemas import openai_fault
 from simulators.tokens import BYTES_PER_TOKEN, count
-from simulators.turn import Incoming, Refused, Usage
+from simulators.turn import Fingerprint, Incoming, Level, Refused, Usage
 
-LIFETIME = 1_800.0
+LIFETIMES = {"30m": 1_800.0, "12h": 43_200.0}
 STEP_TOKENS = 128
 LEAST_TOKENS = 1_024
+MOST_WRITTEN = 4
+MOST_CONSIDERED = 80
+PREPARED = {
+    400: ("invalid_request_error", "invalid_value", "The request is not acceptable."),
+    401: ("invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
+    403: (
+        "invalid_request_error",
+        "unsupported_country_region_territory",
+        "Country, region, or territory not supported",
+    ),
+    404: ("invalid_request_error", "model_not_found", "The model does not exist or you do not have access to it."),
+    429: ("requests", "rate_limit_exceeded", "Rate limit reached. Please try again later."),
+    503: ("service_unavailable_error", "server_is_overloaded", "The server is currently overloaded."),
+}
+FAILURES = {
+    "overloaded": ("service_unavailable_error", "server_is_overloaded", "Our servers are currently overloaded."),
+    "rate_limit": ("rate_limit_error", "rate_limit_exceeded", "Rate limit reached. Please try again later."),
+    "server": ("server_error", "server_error", "The server had an error processing your request."),
+}
 
 
 def invalid(message: str, param: str | None, code: str | None = None) -> Refused:
@@ -30,7 +51,7 @@ def check_key(incoming: Incoming) -> None:
     """`Refused` with 401 when the key is missing or not one of the scenario's."""
     key = key_of(incoming)
     if not key or (incoming.scenario.keys and key not in incoming.scenario.keys):
-        raise Refused(401, "invalid_request_error", "Incorrect API key provided.", code="invalid_api_key")
+        raise prepared(401)
 
 
 def key_of(incoming: Incoming) -> str:
@@ -50,13 +71,22 @@ def model_of(incoming: Incoming) -> tuple[str, Model]:
     return name, model
 
 
-def limit_of(body: Mapping[str, Any], *keys: str) -> int | None:
+def table_of(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The object under `key`, empty when there is none; `Refused` when it is something else."""
+    value = body.get(key)
+    if value is not None and not isinstance(value, Mapping):
+        raise invalid(f"Invalid type for '{key}': expected an object.", key, "invalid_type")
+    return value or {}
+
+
+def limit_of(body: Mapping[str, Any], *keys: str, low: int = 1) -> int | None:
     """The largest number of output tokens, by the first of `keys` that is there."""
     for key in keys:
         value = body.get(key)
         if value is not None:
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise invalid(f"Invalid '{key}': integer below minimum value. Expected a value >= 1.", key)
+            if not isinstance(value, int) or isinstance(value, bool) or value < low:
+                message = f"Invalid '{key}': integer below minimum value. Expected a value >= {low}, but got {value!r}."
+                raise invalid(message, key, "integer_below_min_value")
             return value
     return None
 
@@ -77,23 +107,119 @@ def last_user_text(messages: Iterable[Any]) -> str:
     return ""
 
 
-def prefix_of(incoming: Incoming, parameters: list[Any], content: Any) -> Prefix:
-    """The prompt as the cache sees it: kept in steps of 128 tokens from 1,024 on, apart for each `prompt_cache_key`
-    and each
-    value of the parameters that change what the model is given."""
+def fingerprint_of(
+    incoming: Incoming, parameters: Mapping[str, object], model: Model, messages: list[Any]
+) -> Fingerprint:
+    """What the cache goes by: the parameters, the tools and the messages, in that order.
+
+    A prefix is kept in steps of 128 tokens from 1,024 on, and exactly at a `prompt_cache_breakpoint`; each for
+    itself under
+    its `prompt_cache_key`. `prompt_cache_options` choose between the two and for how long.
+    """
     body = incoming.body
-    root = [key_of(incoming).encode(), orjson.dumps([body.get("prompt_cache_key"), *parameters])]
-    text = orjson.dumps(content)
-    links = in_steps(root, text, step_tokens=STEP_TOKENS, step_bytes=STEP_TOKENS * BYTES_PER_TOKEN)
-    positions = tuple(
-        Position(key=key, tokens=tokens, lifetime=LIFETIME) for key, tokens in links if tokens >= LEAST_TOKENS
+    options = _options(body, model)
+    known = {
+        "model_changed": body.get("model"),
+        "prompt_cache_key_changed": body.get("prompt_cache_key"),
+        "tools_changed": body.get("tools"),
+        **parameters,
+    }
+    root = [key_of(incoming).encode(), orjson.dumps(list(known.values()))]
+    tools = [{"tools": body["tools"]}] if body.get("tools") else []
+    parts = [(orjson.dumps(part), lifetime) for part, lifetime in _parts([*tools, *messages], options)]
+    text = b"".join(part for part, _ in parts)
+    positions = _positions(root, text, parts, options)
+    whole = keyed(root, text, [len(text)])[0]
+    return Fingerprint(
+        parameters=known, prefix=Prefix(positions=positions, total_tokens=count(len(text)), digest=whole[0])
     )
-    return Prefix(positions=positions, total_tokens=count(len(text)), digest=b"".join(root) + text)
+
+
+def group_of(prefix: Prefix) -> bytes:
+    """Calls that begin alike, under one `prompt_cache_key`."""
+    return prefix.positions[0].key if prefix.positions else b""
+
+
+def _options(body: Mapping[str, Any], model: Model) -> Mapping[str, Any]:
+    options = table_of(body, "prompt_cache_options")
+    if options and not model.cache_options:
+        raise invalid(
+            "Unsupported parameter: 'prompt_cache_options' is not supported with this model.", "prompt_cache_options"
+        )
+    if options.get("mode", "implicit") not in ("implicit", "explicit") or options.get("ttl", "30m") not in LIFETIMES:
+        raise invalid("Invalid value in 'prompt_cache_options'.", "prompt_cache_options", "invalid_value")
+    return options
+
+
+def _parts(messages: list[Any], options: Mapping[str, Any]) -> Iterable[tuple[Any, float | None]]:
+    """Every part of every message, without its breakpoint, and how long the prefix up to it is kept by that
+    breakpoint."""
+    for message in messages:
+        content = message.get("content") if isinstance(message, Mapping) else message
+        if not isinstance(content, list):
+            yield message, None
+            continue
+        for part in content:
+            mark = part.get("prompt_cache_breakpoint") if isinstance(part, Mapping) else None
+            bare = {key: value for key, value in part.items() if key != "prompt_cache_breakpoint"} if mark else part
+            ttl = mark.get("ttl", options.get("ttl", "30m")) if isinstance(mark, Mapping) else None
+            yield [message.get("role"), bare], LIFETIMES.get(str(ttl))
+
+
+def _positions(
+    root: list[bytes], text: bytes, parts: list[tuple[bytes, float | None]], options: Mapping[str, Any]
+) -> tuple[Position, ...]:
+    marks: dict[int, float] = {}
+    size = 0
+    for part, lifetime in parts:
+        size += len(part)
+        if lifetime is not None:
+            marks[size] = lifetime
+    is_implicit = options.get("mode", "implicit") == "implicit"
+    written = list(marks)[-(MOST_WRITTEN - is_implicit) :]
+    considered = set(list(marks)[-MOST_CONSIDERED:])
+    step = STEP_TOKENS * BYTES_PER_TOKEN
+    steps = set(range(LEAST_TOKENS * BYTES_PER_TOKEN, len(text) + 1, step)) if is_implicit else set()
+    cuts = sorted(steps | considered)
+    implicit = LIFETIMES[options.get("ttl", "30m")]
+    return tuple(
+        Position(key=key, tokens=tokens, lifetime=marks[cut] if cut in written else implicit if cut in steps else None)
+        for cut, (key, tokens) in zip(cuts, keyed(root, text, cuts), strict=True)
+    )
+
+
+def checked_schema(described: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """The schema of a `{name, schema, strict}`; `Refused` when the provider would not take it."""
+    if not isinstance(described.get("name"), str) or not 0 < len(described["name"]) <= 64:
+        raise invalid(f"Invalid '{where}.name'.", f"{where}.name")
+    schema = described.get("schema")
+    if not isinstance(schema, Mapping):
+        raise invalid(f"Missing required parameter: '{where}.schema'.", f"{where}.schema")
+    fault = openai_fault(schema) if described.get("strict") else None
+    if fault:
+        message = f"Invalid schema for response_format '{described['name']}': {fault}"
+        raise invalid(message, where.partition(".")[0], "invalid_json_schema")
+    return schema
+
+
+def prepared(status: int, *, code: str = "", message: str = "") -> Refused:
+    """The provider's error of that status; an overload is 503 here, whatever number another provider has for it."""
+    status = 503 if status == 529 else status
+    kind, usual, words = PREPARED.get(status, ("server_error", "", "The server had an error processing your request."))
+    if code == "insufficient_quota":
+        kind, words = code, "You exceeded your current quota, please check your plan and billing details."
+    return Refused(status, kind, message or words, code=code or usual or None)
 
 
 def error_body(refused: Refused) -> dict[str, Any]:
     """The error as both endpoints write it."""
     return {"message": refused.message, "type": refused.kind, "param": refused.param, "code": refused.code}
+
+
+def failure_body(kind: str) -> dict[str, Any]:
+    """An error inside a stream, as both endpoints write it."""
+    name, code, message = FAILURES.get(kind, FAILURES["server"])
+    return {"type": name, "code": code, "message": message, "param": None}
 
 
 def response_headers(request_id: str, seconds: float) -> dict[str, str]:
@@ -106,11 +232,46 @@ def response_headers(request_id: str, seconds: float) -> dict[str, str]:
     }
 
 
-def refusal_bytes(refused: Refused) -> bytes:
-    """The body of an error status."""
-    return orjson.dumps({"error": error_body(refused)})
+def limit_headers(levels: Mapping[str, Level]) -> dict[str, str]:
+    """`x-ratelimit-*`; the reset is a duration such as `12ms` or `6m0s`."""
+    headers = {}
+    for name, level in levels.items():
+        headers[f"x-ratelimit-limit-{name}"] = str(level.limit)
+        headers[f"x-ratelimit-remaining-{name}"] = str(level.remaining)
+        headers[f"x-ratelimit-reset-{name}"] = duration(level.reset)
+    return headers
 
 
-def input_details(usage: Usage) -> dict[str, int]:
-    """Cached tokens are part of the input tokens here, unlike at Anthropic."""
-    return {"cached_tokens": usage.found.read_tokens, "cache_write_tokens": usage.found.all_written_tokens}
+def duration(seconds: float) -> str:
+    """As the provider writes one: `0s`, `12ms`, `1.5s`, `6m0s`, `1h2m3s`."""
+    if 0 < seconds < 1:
+        return f"{max(1, round(seconds * 1000))}ms"
+    minutes, rest = divmod(round(seconds, 3), 60)
+    hours, minutes = divmod(int(minutes), 60)
+    return (
+        (f"{hours}h" if hours else "")
+        + (f"{minutes}m" if minutes or hours else "")
+        + f"{rest:.3f}".rstrip("0").rstrip(".")
+        + "s"
+    )
+
+
+def too_much(limit: str, wait: float, model: str) -> Refused:
+    """429 with the wait in whole seconds and in milliseconds."""
+    short = {"requests": "requests per min (RPM)", "tokens": "tokens per min (TPM)"}.get(limit, limit)
+    refused = prepared(429, message=f"Rate limit reached for {model} on {short}. Please try again in {duration(wait)}.")
+    refused.kind = limit
+    refused.headers.update({"retry-after": str(max(1, ceil(wait))), "retry-after-ms": str(max(1, ceil(wait * 1000)))})
+    return refused
+
+
+def limits_of(scenario: Scenario) -> Limits:
+    """The scenario's limits for this provider."""
+    return scenario.openai_limits
+
+
+def input_details(usage: Usage, model: Model) -> dict[str, Any]:
+    """Cached tokens are part of the input tokens here, unlike at Anthropic; older models do not count what they
+    write."""
+    written = usage.found.all_written_tokens if model.cache_options else 0
+    return {"cached_tokens": usage.found.read_tokens, "cache_write_tokens": written}

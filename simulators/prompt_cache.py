@@ -8,7 +8,7 @@ starts its lifetime anew; what is shorter than the model's minimum is silently n
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -16,6 +16,7 @@ from hashlib import blake2b
 from simulators.tokens import count
 
 MOST_ENTRIES = 20_000
+MOST_INSTANTS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,11 @@ class Prefix:
     digest: bytes
     """Hash of the whole prompt and everything else that must be equal."""
 
+    def shared_tokens(self, other: Prefix) -> int:
+        """Tokens up to the last position at which both are the same."""
+        keys = {position.key for position in other.positions}
+        return max((position.tokens for position in self.positions if position.key in keys), default=0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
@@ -50,6 +56,8 @@ class Found:
     written_tokens: Mapping[float, int] = field(default_factory=dict)
     """By lifetime in seconds."""
     writes: tuple[Position, ...] = ()
+    machine: int = 0
+    """Where it was looked for, and will be kept."""
 
     @property
     def all_written_tokens(self) -> int:
@@ -68,27 +76,28 @@ class PromptCache:
     do."""
 
     def __init__(self) -> None:
-        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
+        self._entries: OrderedDict[tuple[bytes, int], _Entry] = OrderedDict()
 
-    def look(self, prefix: Prefix, *, minimum_tokens: int, now: float) -> Found:
+    def look(self, prefix: Prefix, *, minimum_tokens: int, now: float, machine: int = 0) -> Found:
         """The longest prefix kept for this prompt, whose lifetime starts anew; and what is to be written at
         `begun`."""
         read = 0
         for position in reversed(prefix.positions):
-            if position.is_read and self._touch(position.key, now):
+            if position.is_read and self._touch((position.key, machine), now):
                 read = position.tokens
                 break
         writes = tuple(each for each in prefix.positions if each.lifetime is not None and each.tokens >= minimum_tokens)
         for position in writes:
-            self._touch(position.key, now)
-        return Found(read_tokens=read, written_tokens=_by_lifetime(writes, read), writes=writes)
+            self._touch((position.key, machine), now)
+        return Found(read_tokens=read, written_tokens=_by_lifetime(writes, read), writes=writes, machine=machine)
 
     def begun(self, found: Found, *, now: float) -> None:
         """Keep what `found` was to write: the response has begun, and from now on others can read it."""
         for position in found.writes:
             if position.lifetime is not None:
-                self._entries[position.key] = _Entry(lifetime=position.lifetime, expires=now + position.lifetime)
-                self._entries.move_to_end(position.key)
+                key = position.key, found.machine
+                self._entries[key] = _Entry(lifetime=position.lifetime, expires=now + position.lifetime)
+                self._entries.move_to_end(key)
         while len(self._entries) > MOST_ENTRIES:
             self._entries.popitem(last=False)
 
@@ -96,7 +105,7 @@ class PromptCache:
         """Empty it."""
         self._entries.clear()
 
-    def _touch(self, key: bytes, now: float) -> bool:
+    def _touch(self, key: tuple[bytes, int], now: float) -> bool:
         entry = self._entries.get(key)
         if entry is None:
             return False
@@ -106,6 +115,31 @@ class PromptCache:
         entry.expires = now + entry.lifetime
         self._entries.move_to_end(key)
         return True
+
+
+class Machines:
+    """Which machine a request goes to: those with one prefix and key share one, but only so many a minute."""
+
+    def __init__(self, *, requests_per_minute: int) -> None:
+        self._most = requests_per_minute
+        self._instants: OrderedDict[bytes, deque[float]] = OrderedDict()
+
+    def of(self, group: bytes, *, now: float) -> int:
+        """The machine's number; 0 for all when there is no limit or the request belongs to no group."""
+        if not self._most or not group:
+            return 0
+        instants = self._instants.setdefault(group, deque(maxlen=MOST_INSTANTS))
+        self._instants.move_to_end(group)
+        if len(self._instants) > MOST_ENTRIES:
+            self._instants.popitem(last=False)
+        while instants and instants[0] <= now - 60.0:
+            instants.popleft()
+        instants.append(now)
+        return (len(instants) - 1) // self._most
+
+    def forget(self) -> None:
+        """As if no request had come."""
+        self._instants.clear()
 
 
 def _by_lifetime(writes: tuple[Position, ...], read: int) -> dict[float, int]:
@@ -118,27 +152,17 @@ def _by_lifetime(writes: tuple[Position, ...], read: int) -> dict[float, int]:
     return tokens
 
 
-def chained(root: Iterable[bytes], blocks: Iterable[bytes]) -> list[tuple[bytes, int]]:
-    """For each block the hash of everything up to its end, and the tokens up to there. The root counts for the hash
-    alone."""
+def keyed(root: Iterable[bytes], text: bytes, cuts: Iterable[int]) -> list[tuple[bytes, int]]:
+    """For each of the ascending `cuts` of `text` the hash of every byte before it, and the tokens before it.
+
+    The root goes into every hash but counts no tokens: it is what must be equal besides the text.
+    """
     running = blake2b(digest_size=16)
     for part in root:
         running.update(len(part).to_bytes(4, "little") + part)
-    found, size = [], 0
-    for block in blocks:
-        running.update(len(block).to_bytes(4, "little") + block)
-        size += len(block)
-        found.append((running.digest(), count(size)))
-    return found
-
-
-def in_steps(root: Iterable[bytes], text: bytes, *, step_tokens: int, step_bytes: int) -> list[tuple[bytes, int]]:
-    """The same at every `step_bytes` of one text: for a cache that cuts wherever a number of tokens is full."""
-    running = blake2b(digest_size=16)
-    for part in root:
-        running.update(len(part).to_bytes(4, "little") + part)
-    found = []
-    for nth, start in enumerate(range(0, len(text) - step_bytes + 1, step_bytes), 1):
-        running.update(text[start : start + step_bytes])
-        found.append((running.digest(), nth * step_tokens))
+    found, done = [], 0
+    for cut in cuts:
+        running.update(text[done:cut])
+        found.append((running.digest(), count(cut)))
+        done = cut
     return found

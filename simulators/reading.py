@@ -67,6 +67,10 @@ class Table:
             return default or ""
         return value
 
+    def path(self, key: str) -> Path:
+        """A file, looked for from the scenario's folder."""
+        return self._folder / self.text(key)
+
     def flag(self, key: str, *, default: bool) -> bool:
         """True or false."""
         value = self._values.pop(key, default)

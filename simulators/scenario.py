@@ -1,20 +1,16 @@
-"""Decides what the outside world is like: latencies, tiers, models. Frozen values, read from TOML, every fault
-reported at once.
+"""Decides what the outside world is like: latencies, tiers, models, limits, faults. Frozen values.
 
-Refuses to know HTTP, and how any of it is carried out.
+Refuses to know files (`simulators.scenario_file` reads them), HTTP, and how any of it is carried out.
 """
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 
+from simulators.arrivals import Arrivals
+from simulators.faults import Fault
 from simulators.latency import NOTHING, Latency
-from simulators.reading import ScenarioError, Table
-
-FOLDER = Path(__file__).parent / "scenarios"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +32,15 @@ class Web:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Background:
+    """Calls of others, which take a tier's slots and are never seen."""
+
+    arrivals: Arrivals
+    holds: Latency
+    """How long each takes its slot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tier:
     """How fast a class of models is."""
 
@@ -44,8 +49,15 @@ class Tier:
     """Instead of the cold one when part of the prompt was read from the cache."""
     per_token: Latency = NOTHING
     """Drawn once a request: seconds from one output token to the next."""
+    per_input_token: float = 0.0
+    """Seconds to the first token for each input token that was not read from the cache, on top of the draw."""
     stall: Stall = Stall()
     """On top of the time to the first token."""
+    slots: int = 0
+    """Calls generated at once; the others queue. 0 is without limit."""
+    slowdown: float = 0.0
+    """By which share each other call in flight makes the tokens slower."""
+    background: Background | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +68,44 @@ class Model:
     tier: str
     context_tokens: int = 200_000
     cache_minimum_tokens: int = 1_024
+    prefill: bool = False
+    """Whether an assistant message may come last, to be continued."""
+    cache_options: bool = True
+    """Whether OpenAI's `prompt_cache_options` are known, and writing to the cache is counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a workspace may use a minute; 0 is without limit."""
+
+    requests: int = 0
+    tokens: int = 0
+    """Input and the output that was asked for, counted when a request comes (OpenAI)."""
+    input_tokens: int = 0
+    """Without those read from the cache (Anthropic)."""
+    output_tokens: int = 0
+    """Counted when they have been generated (Anthropic)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """Where an endpoint is, seen from the caller."""
+
+    round_trip: Latency = NOTHING
+    """Paid once by every request, and twice more by the first on a connection (TCP, then TLS)."""
+    slowdown: float = 1.0
+    """Factor on the time to the first token and between tokens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """How load over the day makes everything slower and faster: a sine."""
+
+    swing: float = 0.0
+    """0.4 is from 0.6 to 1.4 times the usual."""
+    period: float = 86_400.0
+    peak: float = 0.0
+    """Seconds after the start at which it is slowest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,125 +115,32 @@ class Scenario:
     name: str
     description: str = ""
     connection_setup: Latency = NOTHING
-    """What the first request on a new connection pays: TCP and TLS, which loopback does not have."""
+    """What the first request on a new connection pays besides round trips; loopback has neither."""
     keys: tuple[str, ...] = ()
     """The provider keys that are accepted; empty accepts any, but not none."""
+    schema_compile: Latency = NOTHING
+    """What the first use of a JSON schema pays; kept for 24 hours from the last use."""
+    cache_requests_per_minute: int = 0
+    """Requests with one prefix and `prompt_cache_key` that find each other's cache at OpenAI; 0 is all of them."""
     web: Web = Web()
+    day: Day = Day()
+    anthropic_limits: Limits = Limits()
+    openai_limits: Limits = Limits()
+    regions: tuple[tuple[str, Region], ...] = ()
+    """By the name in the path `/regions/NAME/...`; the one called `default` is the path without."""
     tiers: tuple[tuple[str, Tier], ...] = ()
     models: tuple[Model, ...] = ()
+    faults: tuple[Fault, ...] = ()
 
     def model(self, name: str) -> Model | None:
         """The first model whose pattern `name` matches."""
         return next((model for model in self.models if fnmatchcase(name, model.match)), None)
 
     def tier(self, name: str) -> Tier:
-        """The tier of that name; every model's tier exists, which `read` made sure of."""
-        return dict(self.tiers)[name]
+        """The tier of that name; every model's tier exists, which the reader made sure of."""
+        return next(tier for known, tier in self.tiers if known == name)
 
-
-def load(name_or_file: str | Path) -> Scenario:
-    """The scenario of that name from the package, or from that file. `ScenarioError` when there is none or it has
-    faults."""
-    path = FOLDER / f"{name_or_file}.toml"
-    if not path.is_file():
-        path = Path(name_or_file)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        known = ", ".join(sorted(each.stem for each in FOLDER.glob("*.toml")))
-        raise ScenarioError(
-            str(name_or_file), [f"is neither a known name ({known}) nor a readable file: {error}"]
-        ) from error
-    return read(text, name=path.stem, folder=path.parent)
-
-
-def read(text: str, *, name: str, folder: Path = FOLDER) -> Scenario:
-    """The scenario that `text` writes in TOML; files it names are looked for from `folder`. Raises
-    `ScenarioError`."""
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(name, [f"is not TOML: {error}"]) from error
-    if "extends" in values:
-        values = _merged(_base(values.pop("extends"), name), values)
-    faults: list[str] = []
-    scenario = _scenario(Table(values, where="", faults=faults, folder=folder), name)
-    if faults:
-        raise ScenarioError(name, faults)
-    return scenario
-
-
-def _base(extended: object, name: str) -> dict[str, object]:
-    path = FOLDER / f"{extended}.toml"
-    if not path.is_file():
-        raise ScenarioError(name, [f"extends {extended!r}, which is not a scenario of the package"])
-    values = tomllib.loads(path.read_text(encoding="utf-8"))
-    if "extends" in values:
-        values = _merged(_base(values.pop("extends"), str(extended)), values)
-    return values
-
-
-def _merged(under: dict[str, object], over: dict[str, object]) -> dict[str, object]:
-    both = dict(under)
-    for key, value in over.items():
-        beneath = both.get(key)
-        # What writes one duration is one value: {p50, p95} over {file} must not become a mixture.
-        is_nest = isinstance(value, dict) and isinstance(beneath, dict) and not {"p50", "file"} & set(value)
-        both[key] = _merged(beneath, value) if is_nest else value  # type: ignore[arg-type]
-    return both
-
-
-def _scenario(table: Table, name: str) -> Scenario:
-    tiers = tuple((tier, _tier(values)) for tier, values in table.named("tiers"))
-    models = tuple(_model(values, {tier for tier, _ in tiers}) for values in table.tables("models"))
-    if not models:
-        table.fault("at least one [[models]] is needed")
-    scenario = Scenario(
-        name=name,
-        description=table.text("description", ""),
-        connection_setup=table.latency("connection_setup"),
-        keys=table.texts("keys"),
-        web=_web(table.table("web")),
-        tiers=tiers,
-        models=models,
-    )
-    table.close()
-    return scenario
-
-
-def _web(table: Table) -> Web:
-    web = Web(latency=table.latency("latency"), stall=_stall(table), keys=table.texts("keys"))
-    table.close()
-    return web
-
-
-def _tier(table: Table) -> Tier:
-    cold = table.latency("first_token_cold")
-    tier = Tier(
-        first_token_cold=cold,
-        first_token_cached=table.latency("first_token_cached") if "first_token_cached" in table else cold,
-        per_token=table.latency("per_token"),
-        stall=_stall(table),
-    )
-    table.close()
-    return tier
-
-
-def _stall(table: Table) -> Stall:
-    values = table.table("stall")
-    stall = Stall(chance=values.number("chance", 0.0, high=1.0), seconds=values.number("seconds", 0.0))
-    values.close()
-    return stall
-
-
-def _model(table: Table, tiers: set[str]) -> Model:
-    model = Model(
-        match=table.text("match"),
-        tier=table.text("tier"),
-        context_tokens=table.whole("context_tokens", 200_000, low=1),
-        cache_minimum_tokens=table.whole("cache_minimum_tokens", 1_024),
-    )
-    if model.tier not in tiers:
-        table.fault(f"tier {model.tier!r} is not one of [tiers]: {sorted(tiers)}")
-    table.close()
-    return model
+    def region(self, name: str) -> Region | None:
+        """The region of that name; `default` is always there."""
+        found = next((region for known, region in self.regions if known == name), None)
+        return Region() if found is None and name == "default" else found

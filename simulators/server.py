@@ -4,9 +4,9 @@ itself."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -15,13 +15,16 @@ from aiohttp import web
 
 from simulators import web_search
 from simulators.anthropic_api import AnthropicMessages
-from simulators.connections import Connections
-from simulators.draws import Draws
-from simulators.exchange import World, converse
-from simulators.journal import Entry, Journal
+from simulators.exchange import converse
+from simulators.journal import Entry
+from simulators.listing import anthropic_models, openai_models
 from simulators.openai_chat import OpenAIChat
-from simulators.prompt_cache import PromptCache
-from simulators.scenario import Scenario, load
+from simulators.openai_responses import OpenAIResponses
+from simulators.queues import background
+from simulators.scenario import Scenario
+from simulators.scenario_file import load
+from simulators.turn import Dialect
+from simulators.world import World, world
 
 LARGEST_REQUEST_BYTES = 8 * 1024 * 1024
 IDLE_CONNECTION_SECONDS = 300.0
@@ -63,10 +66,16 @@ class Simulation:
         await self.world.journal.until(lambda: holds(self.requests), within=within)
 
     def forget(self) -> None:
-        """Start afresh: no requests, nothing in the prompt cache, draws from their beginning."""
-        self.world.journal.reset()
-        self.world.cache.forget()
-        self.world.draws.forget()
+        """Start afresh: no requests, nothing in the prompt cache, limits full, draws from their beginning."""
+        self.world.forget()
+
+    def skip(self, seconds: float) -> None:
+        """Let so much time pass for everything that expires or fills: caches, limits, faults with a window, the day."""
+        self.world.calendar.skip(seconds)
+
+    def region(self, name: str) -> Simulation:
+        """The same simulators seen through another region: its URLs begin with `/regions/NAME`."""
+        return replace(self, url=f"{self.url}/regions/{name}")
 
 
 @asynccontextmanager
@@ -78,15 +87,9 @@ async def running(
     Raises `ScenarioError` for a scenario that cannot be used and `OSError` for a port that cannot be had.
     """
     chosen = scenario if isinstance(scenario, Scenario) else load(scenario)
-    world = World(
-        scenario=chosen,
-        draws=Draws(seed=seed),
-        journal=Journal(clock=asyncio.get_running_loop().time),
-        cache=PromptCache(),
-        connections=Connections(),
-    )
+    shared = world(chosen, seed=seed, clock=asyncio.get_running_loop().time)
     runner = web.AppRunner(
-        application(world),
+        application(shared),
         access_log=None,
         # Without this nobody would notice that the caller has left until the next write.
         handler_cancellation=True,
@@ -97,31 +100,31 @@ async def running(
     try:
         await web.TCPSite(runner, host, port, reuse_address=True, backlog=1024).start()
         bound = int(runner.addresses[0][1])
-        yield Simulation(url=f"http://{host}:{bound}", port=bound, world=world)
+        async with background(chosen, shared.queues, seed=seed):
+            yield Simulation(url=f"http://{host}:{bound}", port=bound, world=shared)
     finally:
         await runner.cleanup()
 
 
-def application(world: World) -> web.Application:
-    """Every path that is answered."""
+def application(shared: World) -> web.Application:
+    """Every path that is answered, each also under `/regions/NAME`."""
     app = web.Application(client_max_size=LARGEST_REQUEST_BYTES)
-    app.router.add_post("/anthropic/v1/messages", _model_path(AnthropicMessages(), world))
-    app.router.add_post("/openai/v1/chat/completions", _model_path(OpenAIChat(), world))
-    app.router.add_post("/web/search", partial(web_search.tavily, world=world))
-    app.router.add_get("/web/brave/res/v1/web/search", partial(web_search.brave, world=world))
-    app.router.add_get("/healthz", partial(_health, world=world))
-    app.router.add_get("/control/requests", partial(_shown, world=world))
-    app.router.add_delete("/control/requests", partial(_reset, world=world))
+    models: dict[str, Dialect] = {
+        "/anthropic/v1/messages": AnthropicMessages(),
+        "/openai/v1/chat/completions": OpenAIChat(),
+        "/openai/v1/responses": OpenAIResponses(),
+    }
+    for start in ("", "/regions/{region}"):
+        for path, dialect in models.items():
+            app.router.add_post(start + path, partial(converse, dialect=dialect, world=shared))
+        app.router.add_get(start + "/anthropic/v1/models", partial(anthropic_models, world=shared))
+        app.router.add_get(start + "/openai/v1/models", partial(openai_models, world=shared))
+    app.router.add_post("/web/search", partial(web_search.tavily, world=shared))
+    app.router.add_get("/web/brave/res/v1/web/search", partial(web_search.brave, world=shared))
+    app.router.add_get("/healthz", partial(_health, world=shared))
+    app.router.add_get("/control/requests", partial(_shown, world=shared))
+    app.router.add_delete("/control/requests", partial(_reset, world=shared))
     return app
-
-
-def _model_path(
-    dialect: AnthropicMessages | OpenAIChat, world: World
-) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    async def answer(request: web.Request) -> web.StreamResponse:
-        return await converse(request, dialect, world)
-
-    return answer
 
 
 async def _health(request: web.Request, world: World) -> web.Response:
@@ -135,7 +138,7 @@ async def _shown(request: web.Request, world: World) -> web.Response:
 
 
 async def _reset(request: web.Request, world: World) -> web.Response:
-    world.journal.reset()
+    world.forget()
     return web.Response(status=204)
 
 

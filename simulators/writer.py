@@ -14,7 +14,7 @@ import orjson
 from simulators.phrases import body, plain_answer, reason, word
 from simulators.prompt import Ask, Record
 
-DEFAULT_FIELDS: Mapping[str, object] = {
+FIELDS: Mapping[str, object] = {
     "sources": {"type": "array", "items": {"type": "string"}},
     "title": {"type": "string"},
     "body": {"type": "string"},
@@ -32,7 +32,7 @@ def write(ask: Ask, schema: Mapping[str, object] | None) -> list[str]:
         return _document(ask, schema)
     if not ask.records or not ask.count:
         return [plain_answer(ask.query, ask.language)] if ask.count else [""]
-    return [item + "\n" for item in _items(ask, DEFAULT_FIELDS)]
+    return [item + "\n" for item in _items(ask, FIELDS)]
 
 
 def _items(ask: Ask, fields: Mapping[str, object]) -> list[str]:
@@ -41,7 +41,9 @@ def _items(ask: Ask, fields: Mapping[str, object]) -> list[str]:
 
 def _document(ask: Ask, schema: Mapping[str, object]) -> list[str]:
     resolved = _resolved(schema, schema)
-    properties = _properties(resolved)
+    properties = _properties(resolved) or {
+        "items": {"type": "array", "items": {"type": "object", "properties": FIELDS}}
+    }
     place = next((key for key, value in properties.items() if _is_list_of_objects(value, schema)), None)
     record = ask.records[0] if ask.records else Record(id="", name=ask.query[:40], facts="")
     if place is None:

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from simulators.scenario import Scenario
+from simulators.scenario_file import read
+
+
+def scenario_of(text: str) -> Scenario:
+    """The scenario in which nothing takes any time, but for what `text` says."""
+    return read(f'extends = "zero"\n{text}', name="test")
+
+
 ITEM_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
