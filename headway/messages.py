@@ -9,8 +9,9 @@ from google.protobuf.duration_pb2 import Duration
 
 from headway.budget import Budget, Criticality, Tier
 from headway.ledger import Attempt, Degraded, Stage, Usage
+from headway.records import Draft, Record
 from headway.slots import Relation, Slot
-from headway.v1 import budget_pb2, ledger_pb2, router_pb2
+from headway.v1 import budget_pb2, item_pb2, ledger_pb2, retrieval_pb2, router_pb2
 
 
 def duration(seconds: float) -> Duration:
@@ -165,3 +166,37 @@ def _attempt_from_message(message: ledger_pb2.Attempt) -> Attempt:
         usage=usage_from_message(message.usage),
         started_after=seconds(message.started_after),
     )
+
+
+def record_from_message(message: retrieval_pb2.Record) -> Record:
+    """What writing an item needs of a record."""
+    return Record(
+        id=message.record_id,
+        name=message.name,
+        facts=message.facts,
+        description=message.description,
+        address=message.place.address,
+    )
+
+
+def item_to_message(
+    draft: Draft, tier: Tier, record: retrieval_pb2.Record, *, section: str, rank: int
+) -> item_pb2.Item:
+    """The item; place and attributes are those of its main record, not of whoever wrote it."""
+    item = item_pb2.Item(
+        item_id=f"{section}-{rank}",
+        section=section,
+        rank=rank,
+        title=draft.title,
+        body=draft.body,
+        reason=draft.reason,
+        sources=draft.sources,
+        tier=tier.value,  # type: ignore[arg-type]  # the numbers are the same by contract
+    )
+    if record.HasField("place"):
+        item.place.CopyFrom(record.place)
+    if record.HasField("attributes"):
+        item.attributes.CopyFrom(record.attributes)
+    for name, value in draft.extra.items():
+        item.attributes[name] = value
+    return item

@@ -8,10 +8,10 @@ import time
 
 import structlog
 
-from headway import domain, process
+from headway import domain, floor, process
 from headway.server import Hosted, SharedConfig, always_ready, listening
 from headway.v1 import generator_pb2_grpc
-from services.generator import floor, models
+from services.generator import models
 from services.generator.config import GeneratorConfig
 from services.generator.furnishing import furnished, opened
 from services.generator.service import GeneratorService

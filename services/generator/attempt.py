@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 from headway.deadline import Clock
 from headway.ledger import Attempt, Usage
+from headway.records import Draft
 from services.generator import policy
 from services.generator.drafts import Intake
 from services.generator.item_stream import ItemStream
 from services.generator.policy import Rung
-from services.generator.records import Draft
 from services.generator.upstream import Call, Failure, Provider, Started, Stop, UpstreamError
 from services.generator.watch import ContentWatch
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from services.generator.plain_text import plain
-from services.generator.records import Draft, Record
+from headway.plain_text import plain
+from headway.records import Draft, Record
 from services.generator.schema_check import Check
 
 TITLE_CHARS = 120

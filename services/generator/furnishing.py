@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import structlog
 
 from headway import domain as domains
+from headway import floor
 from headway.budget import Tier
 from headway.deadline import Clock
 from headway.domain import Domain
-from services.generator import floor, models
+from services.generator import models
 from services.generator.config import GeneratorConfig
 from services.generator.ladder import Ladder, Writer
 from services.generator.models import Model
@@ -27,7 +28,6 @@ from services.generator.writing import Desk
 
 WARM_SECONDS = 3.0
 NO_MODEL = "-"
-PHRASES_FILE = "floor.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def furnished(config: GeneratorConfig) -> Furnishing:
     """Reads what the configuration names. Raises DomainError, CatalogueError or PhrasesError."""
     return Furnishing(
         domain=domains.load(config.domain),
-        phrases=floor.load(config.domain / PHRASES_FILE),
+        phrases=floor.load(config.domain / floor.PHRASES_FILE),
         endpoints=tuple(chosen(config, models.load(config.model_catalogue))),
         warm_connections=config.warm_connections,
     )

@@ -15,8 +15,8 @@ from typing import Any
 import orjson
 
 from headway.domain import Domain
+from headway.records import Record
 from headway.slots import Relation, Slot
-from services.generator.records import Record
 
 FACTS_CHARS = 400
 NAME_CHARS = 120

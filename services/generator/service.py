@@ -13,11 +13,19 @@ import grpc
 from headway import request as request_scope
 from headway.budget import Tier
 from headway.ledger import Degraded, total_usage
-from headway.messages import duration, notice_to_message, slot_from_message, stage_to_message, usage_to_message
+from headway.messages import (
+    duration,
+    item_to_message,
+    notice_to_message,
+    record_from_message,
+    slot_from_message,
+    stage_to_message,
+    usage_to_message,
+)
+from headway.records import Draft
 from headway.request import RequestScope
-from headway.v1 import generator_pb2, generator_pb2_grpc, item_pb2, retrieval_pb2
+from headway.v1 import generator_pb2, generator_pb2_grpc, retrieval_pb2
 from services.generator.policy import Choice, Complexity
-from services.generator.records import Draft, Record
 from services.generator.writing import Ask, Desk, Report
 
 DEFAULT_LANGUAGE = "en"
@@ -48,7 +56,7 @@ class GeneratorService(generator_pb2_grpc.GeneratorServiceServicer):
             language=_language(request.language),
             section=request.section,
             slots=[slot_from_message(slot) for slot in request.slots],
-            records=[_record(record) for record in request.records],
+            records=[record_from_message(record) for record in request.records],
             given=frozenset(request.excluded_record_ids),
             count=request.count,
             complexity=complexity,
@@ -80,7 +88,7 @@ class _Stream:
         self._context = context
 
     async def item(self, draft: Draft, tier: Tier) -> None:
-        item = _item(draft, tier, self._records[draft.sources[0]], section=self._section, rank=self._rank)
+        item = item_to_message(draft, tier, self._records[draft.sources[0]], section=self._section, rank=self._rank)
         self._rank += 1
         await self._context.write(generator_pb2.GenerateResponse(item=item))
 
@@ -90,37 +98,6 @@ class _Stream:
 
 def _language(text: str) -> str:
     return text.replace("_", "-").split("-")[0].lower() or DEFAULT_LANGUAGE
-
-
-def _record(message: retrieval_pb2.Record) -> Record:
-    return Record(
-        id=message.record_id,
-        name=message.name,
-        facts=message.facts,
-        description=message.description,
-        address=message.place.address,
-    )
-
-
-def _item(draft: Draft, tier: Tier, record: retrieval_pb2.Record, *, section: str, rank: int) -> item_pb2.Item:
-    """The item; place and attributes are those of its main record, not of the model."""
-    item = item_pb2.Item(
-        item_id=f"{section}-{rank}",
-        section=section,
-        rank=rank,
-        title=draft.title,
-        body=draft.body,
-        reason=draft.reason,
-        sources=draft.sources,
-        tier=tier.value,  # type: ignore[arg-type]  # the numbers are the same by contract
-    )
-    if record.HasField("place"):
-        item.place.CopyFrom(record.place)
-    if record.HasField("attributes"):
-        item.attributes.CopyFrom(record.attributes)
-    for name, value in draft.extra.items():
-        item.attributes[name] = value
-    return item
 
 
 def _plan(ask: Ask, choice: Choice) -> generator_pb2.GeneratePlan:

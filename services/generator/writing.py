@@ -13,17 +13,18 @@ from typing import Protocol
 
 import structlog
 
+from headway import floor
 from headway.budget import Budget, Tier
 from headway.deadline import Clock, Deadline
 from headway.domain import Domain
 from headway.ledger import Attempt, Degradation, Degraded, Finish, Stage, Usage
+from headway.records import Draft, Record
 from headway.slots import Slot
-from services.generator import floor, policy, prompt
+from services.generator import policy, prompt
 from services.generator.attempt import Limits, Reading, Result
 from services.generator.drafts import Intake
 from services.generator.ladder import Key, Ladder
 from services.generator.policy import Choice, Complexity, Rung, Situation
-from services.generator.records import Draft, Record
 from services.generator.schema_check import compiled
 from services.generator.upstream import DEGRADATIONS, Call, Failure, Stop
 

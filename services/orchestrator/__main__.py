@@ -6,15 +6,14 @@ import asyncio
 import os
 from contextlib import AsyncExitStack
 
-from headway.floor import write_item
-
-from headway import process
+from headway import floor, process
 from headway.channel import connected, reachable
 from headway.domain import DomainError, load
 from headway.server import Hosted, SharedConfig, listening
 from headway.v1 import recommendation_pb2_grpc
 from services.orchestrator.answer import Parts
 from services.orchestrator.config import OrchestratorConfig
+from services.orchestrator.floor_items import FloorWriter
 from services.orchestrator.neighbours import Neighbours
 from services.orchestrator.policy import Priors
 from services.orchestrator.service import RecommendationService
@@ -27,7 +26,8 @@ async def serve(config: OrchestratorConfig, shared: SharedConfig, stop: asyncio.
     """Connects to the neighbours, serves the public API and drains when ``stop`` is set."""
     try:
         domain = load(config.domain)
-    except DomainError as fault:
+        phrases = floor.load(config.domain / floor.PHRASES_FILE)
+    except (DomainError, floor.PhrasesError) as fault:
         raise process.Unusable(str(fault)) from fault
     async with AsyncExitStack() as lifetimes:
         router = await lifetimes.enter_async_context(connected(config.router, ROUTER))
@@ -38,7 +38,7 @@ async def serve(config: OrchestratorConfig, shared: SharedConfig, stop: asyncio.
             neighbours=Neighbours(router, retrieval, generator),
             priors=_priors(config),
             records_per_item=config.records_per_item,
-            floor=write_item,
+            floor=FloorWriter(phrases),
         )
         # Only retrieval is needed to answer at all: without the router every query counts as a recommendation, without
         # the generator the floor writes.

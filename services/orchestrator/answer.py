@@ -36,8 +36,8 @@ from services.orchestrator.outlet import Outlet, PlanValue, Query, SummaryValue
 from services.orchestrator.piece import Piece, Writing, write
 from services.orchestrator.shelf import Shelf
 
-Floor = Callable[[Record, str, str, int], Item]
-"""Writes an item about a record without any model: (record, language, section, rank)."""
+Floor = Callable[[Sequence[Record], Sequence[int], str, str], list[Item]]
+"""Writes items about records without any model: (records, ranks, language, section)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,8 +298,8 @@ class Answer:
         if not free or not unused:
             return
         started = self._scope.spent()
-        for rank, record in zip(free, unused, strict=False):
-            await self._item(self._parts.floor(record, self._language, wish.section, rank))
+        for item in self._parts.floor(unused, free, self._language, wish.section):
+            await self._item(item)
         self._account.stages.append(
             Stage(
                 name=f"floor.{wish.section}",

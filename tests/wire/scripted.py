@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from headway import floor
 from headway.domain import load
 from headway.server import Hosted, SharedConfig, always_ready
 from headway.testing import channel, hosting, plain_channel
@@ -24,6 +25,7 @@ from headway.v1 import (
     router_pb2_grpc,
 )
 from services.orchestrator.answer import Parts
+from services.orchestrator.floor_items import FloorWriter
 from services.orchestrator.neighbours import Neighbours
 from services.orchestrator.policy import Priors
 from services.orchestrator.service import RecommendationService
@@ -143,17 +145,6 @@ class _Generator(generator_pb2_grpc.GeneratorServiceServicer):
         await self.script.generate(request, context)
 
 
-def floor_item(found: retrieval_pb2.Record, language: str, section: str, rank: int) -> item_pb2.Item:
-    return item_pb2.Item(
-        section=section,
-        rank=rank,
-        title=found.name,
-        body=language,
-        sources=[found.record_id],
-        tier=item_pb2.TIER_EXTRACTIVE,
-    )
-
-
 PRIORS = Priors(
     router_cap=0.3,
     router_floor=0.008,
@@ -186,7 +177,7 @@ async def orchestrator(script: Script, *, shared: SharedConfig | None = None) ->
             neighbours=Neighbours(*channels),
             priors=PRIORS,
             records_per_item=3,
-            floor=floor_item,
+            floor=FloorWriter(floor.load(TRAVEL / floor.PHRASES_FILE)),
         )
         service = RecommendationService(parts)
         hosted = Hosted(

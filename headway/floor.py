@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from services.generator.plain_text import plain
-from services.generator.records import Draft, Record
+from headway.plain_text import plain
+from headway.records import Draft, Record
 
 TITLE_CHARS = 120
 BODY_CHARS = 400
 FALLBACK_LANGUAGE = "en"
+PHRASES_FILE = "floor.toml"
+"""Name of the phrases' file in the folder of a domain."""
 
 
 class PhrasesError(ValueError):
