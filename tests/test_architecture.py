@@ -20,7 +20,8 @@ LONGEST_MODULE = 400
 ENVIRONMENT_READERS = (
     "*/__main__.py",
     "*/config.py",
-    "headway/cli/*.py",  # the composition roots of the command
+    "headway/cli/main.py",  # the composition roots of the command
+    "headway/cli/catalogue.py",
     "headway/testing.py",  # patience is a matter of the machine that tests, and no service imports it
 )
 MESSAGE_EDGES = {

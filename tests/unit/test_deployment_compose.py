@@ -96,7 +96,8 @@ def test_the_service_accepts_its_settings_and_listens_where_it_is_looked_for(
     host, _, port = config.listen.rpartition(":")
     assert host == "0.0.0.0", "a service on loopback cannot be reached from another container"
     assert port == default_port(service) == process["build"]["args"]["PORT"]
-    assert port in {each.rpartition(":")[2] for each in process.get("expose", process.get("ports"))}
+    metrics = str(int(port) + read(SharedConfig, {}).metrics_offset)
+    assert {each.rpartition(":")[2] for each in process["expose"] + process.get("ports", [])} == {port, metrics}
 
 
 def test_neighbours_are_called_by_name_at_their_ports() -> None:
