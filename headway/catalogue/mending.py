@@ -31,7 +31,7 @@ class Piece:
 
 def objects_of(array: str, declared: Sequence[str] = ()) -> Iterator[Piece]:
     """The objects of ``array``, the text after its opening bracket, in order. ``declared`` are known field names."""
-    pieces = list(_joined([_Text(text) for text in _cut(array)]))
+    pieces = list(_joined(_cut(array)))
     names = list(dict.fromkeys([*declared, *(key for piece in pieces for key in piece.fields or ())]))
     field = _field_pattern(names)
     for piece in pieces:
@@ -48,38 +48,47 @@ class _Text:
 
     __slots__ = ("fields", "text")
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.fields = _object(text)
+    def __init__(self, text: str, *, last: bool = False) -> None:
+        """What closes the array and the document around it stands at the end of the ``last`` piece and is cut off."""
+        self.fields = None
+        candidates = _without_closers(text) if last else [text]
+        for candidate in candidates:
+            self.fields = _object(candidate)
+            if self.fields is not None:
+                break
+        self.text = candidates[0]
 
 
-def _cut(array: str) -> Iterator[str]:
-    """The text of each object; what closes the array and the document around it belongs to none."""
+def _cut(array: str) -> list[str]:
+    """The text of each object, and after the last one whatever closes the document."""
+    pieces = []
     start = 0
     for border in _BORDER.finditer(array):
-        yield array[start : border.start() + 1].strip()
+        pieces.append(array[start : border.start() + 1].strip())
         start = border.end()
     rest = array[start:].strip()
-    closers = re.search(r"[\]}\s,]*\Z", rest)
-    ends = [closers.start() + offset + 1 for offset, each in enumerate(closers[0]) if each == "}"] if closers else []
-    if not rest or rest[0] != "{":
-        return
-    # An object inside of the last one brings a bracket of its own.
-    whole = next((rest[:end] for end in ends[:_MOST_JOINED] if _object(rest[:end]) is not None), "")
-    yield whole or rest[: ends[0] if ends else len(rest)]
+    return [*pieces, rest] if rest.startswith("{") else pieces
 
 
-def _joined(pieces: Sequence[_Text]) -> Iterator[_Text]:
+def _without_closers(text: str) -> list[str]:
+    """The text up to each of the braces at its end, shortest first: an object inside of the last one brings its own."""
+    closers = re.search(r"[\]}\s,]*\Z", text)
+    start = closers.start() if closers else len(text)
+    ends = [start + offset + 1 for offset, each in enumerate(text[start:]) if each == "}"]
+    return [text[:end] for end in ends[:_MOST_JOINED]] or [text]
+
+
+def _joined(pieces: Sequence[str]) -> Iterator[_Text]:
     """Puts pieces together again that were cut between objects inside of one object."""
-    position = 0
-    while position < len(pieces):
-        piece, taken = pieces[position], 1
-        if piece.fields is None:
-            for more in range(2, _MOST_JOINED + 1):
-                wider = _Text(",".join(each.text for each in pieces[position : position + more]))
-                if wider.fields is not None:
-                    piece, taken = wider, more
-                    break
+    position, total = 0, len(pieces)
+    while position < total:
+        piece, taken = _Text(pieces[position], last=position == total - 1), 1
+        for more in range(2, min(_MOST_JOINED, total - position) + 1):
+            if piece.fields is not None:
+                break
+            wider = _Text(",".join(pieces[position : position + more]), last=position + more == total)
+            if wider.fields is not None:
+                piece, taken = wider, more
         yield piece
         position += taken
 

@@ -1,4 +1,5 @@
-"""Items are cut out of a model's text as soon as they are complete, however the text is cut and whatever is wrong with it."""
+"""Items are cut out of a model's text as soon as they are complete, however the text is cut and whatever is wrong
+with it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,12 @@ from hypothesis import strategies as st
 from services.generator.item_stream import ItemStream
 
 FIELDS = ("sources", "title", "body", "reason")
-A: dict[str, Any] = {"sources": ["r1"], "title": "성산일출봉 😀", "body": 'a "quoted" \\ {brace} ```tick```', "reason": "[x], {y}"}
+A: dict[str, Any] = {
+    "sources": ["r1"],
+    "title": "성산일출봉 😀",
+    "body": 'a "quoted" \\ {brace} ```tick```',
+    "reason": "[x], {y}",
+}
 B: dict[str, Any] = {"sources": ["r2", "r3"], "title": "B", "body": "line\nbreak", "reason": ""}
 C: dict[str, Any] = {"sources": [], "title": "C", "body": "né", "reason": "z"}
 
@@ -28,7 +34,9 @@ def cut(text: str, *, fields: tuple[str, ...] = FIELDS) -> ItemStream:
     return stream
 
 
-def items_of(text: str, *, fields: tuple[str, ...] = FIELDS, max_item_chars: int = 16_384) -> tuple[list[Any], int, int]:
+def items_of(
+    text: str, *, fields: tuple[str, ...] = FIELDS, max_item_chars: int = 16_384
+) -> tuple[list[Any], int, int]:
     stream = ItemStream(fields=fields, max_item_chars=max_item_chars)
     items = stream.feed(text)
     stream.close()
@@ -71,7 +79,12 @@ def test_an_item_is_given_out_with_its_last_brace_and_not_later() -> None:
 
 
 BROKEN = {
-    "a quote in a value that is not escaped": (f'{dumped(A)},{{"title":"the "best" one","body":"{{x}}, {{y}}"}},{dumped(C)}', [A, C], 1, 0),
+    "a quote in a value that is not escaped": (
+        f'{dumped(A)},{{"title":"the "best" one","body":"{{x}}, {{y}}"}},{dumped(C)}',
+        [A, C],
+        1,
+        0,
+    ),
     "a string that never ends": (f'{dumped(A)}\n{{"title":"open\n{dumped(C)}', [A, C], 1, 0),
     "a brace that is missing": (f'{dumped(A)}\n{{"title":"open"\n{dumped(C)}', [A, C], 1, 0),
     "a bracket that is missing": (f'{dumped(A)}\n{{"sources":["r1","title":"t"}}\n{dumped(C)}', [A, C], 1, 0),
@@ -81,7 +94,7 @@ BROKEN = {
     "a word that JSON has not": (f'[{dumped(A)},{{"title":nil,"body":"x"}},{dumped(C)}]', [A, C], 1, 0),
     "a comment": (f'[{dumped(A)},{{"title":"x", // why\n"body":"y"}},{dumped(C)}]', [A, C], 1, 0),
     "two broken ones": (f'{dumped(A)}\n{{"title":"x\n{{"title":"y\n{dumped(C)}', [A, C], 2, 0),
-    "the end within an item": (f'{dumped({"items": [A, B]})[:-40]}', [A], 0, 1),
+    "the end within an item": (f"{dumped({'items': [A, B]})[:-40]}", [A], 0, 1),
     "the end within a string": (f'{dumped(A)}\n{{"title":"hal', [A], 0, 1),
     "the end within an escape": (f'{dumped(A)}\n{{"title":"hal\\u26', [A], 0, 1),
     "a fence after the cut": (f'[{dumped(A)},\n{{"title":"x","body":"cut off\n```\nDone.', [A], 0, 1),
@@ -123,7 +136,9 @@ def test_a_name_of_the_schema_is_never_taken_for_the_wrapper() -> None:
 
 
 ALL_TEXTS = [*GOOD.values(), *(text for text, *_ in BROKEN.values())]
-HARD = st.text(alphabet='{}[]",:\\ \nabu0-`', max_size=60) | st.sampled_from(['{"items":[', '{"title":"', '"},', dumped(A), "\\u00e9", "x" * 50])
+HARD = st.text(alphabet='{}[]",:\\ \nabu0-`', max_size=60) | st.sampled_from(
+    ['{"items":[', '{"title":"', '"},', dumped(A), "\\u00e9", "x" * 50]
+)
 
 
 @given(text=st.sampled_from(ALL_TEXTS) | st.lists(HARD, max_size=8).map("".join), data=st.data())
@@ -160,7 +175,22 @@ def test_the_work_is_linear_in_the_text_whatever_it_holds(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["{", '{"a":', '{"a":"', '{"a":"x\n{"', ',{"', "{,", '{"a":[', "{{", "\n", '{"a" b', '"', '{"a":"{,{,{,"x', dumped(A)]
+    "piece",
+    [
+        "{",
+        '{"a":',
+        '{"a":"',
+        '{"a":"x\n{"',
+        ',{"',
+        "{,",
+        '{"a":[',
+        "{{",
+        "\n",
+        '{"a" b',
+        '"',
+        '{"a":"{,{,{,"x',
+        dumped(A),
+    ],
 )
 def test_the_work_is_linear_when_one_thing_repeats_without_end(piece: str) -> None:
     text = piece * (40_000 // len(piece))
@@ -170,10 +200,16 @@ def test_the_work_is_linear_when_one_thing_repeats_without_end(piece: str) -> No
     assert stream.examined_chars <= 4 * len(text) + 4
 
 
-@given(items=st.lists(st.fixed_dictionaries({name: st.text(max_size=40) for name in FIELDS}), max_size=5), data=st.data())
-def test_whatever_the_items_hold_they_come_out_as_they_went_in(items: list[dict[str, str]], data: st.DataObject) -> None:
+@given(
+    items=st.lists(st.fixed_dictionaries({name: st.text(max_size=40) for name in FIELDS}), max_size=5), data=st.data()
+)
+def test_whatever_the_items_hold_they_come_out_as_they_went_in(
+    items: list[dict[str, str]], data: st.DataObject
+) -> None:
     ascii_only = data.draw(st.booleans())
     shape = data.draw(st.sampled_from(["jsonl", "array", "wrapper"]))
     texts = [dumped(item, ascii_only=ascii_only) for item in items]
-    text = {"jsonl": "\n".join(texts), "array": f"[{','.join(texts)}]", "wrapper": f'{{"items":[{", ".join(texts)}]}}'}[shape]
+    text = {"jsonl": "\n".join(texts), "array": f"[{','.join(texts)}]", "wrapper": f'{{"items":[{", ".join(texts)}]}}'}[
+        shape
+    ]
     assert items_of(text) == (items, 0, 0)
