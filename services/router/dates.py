@@ -17,13 +17,29 @@ _KO_SEASON_END = (
 )
 _JA_SEASON = r"(?:(?<=^)|(?<=[\s、。のにで今来])){}(?=$|[\s、。]|休み|に|の|旅|から|は|服|祭)"
 _SEASONS = (
-    ("spring", re.compile(rf"(?<![가-힣])(?:초봄|늦봄|봄){_KO_SEASON_END}|(?<!hot )\bspring(?:time)?\b(?!s)|" + _JA_SEASON.format("春"))),
-    ("summer", re.compile(rf"(?<![가-힣])(?:초여름|한여름|늦여름|여름){_KO_SEASON_END}|\bsummer(?:time)?\b|" + _JA_SEASON.format("夏"))),
-    ("autumn", re.compile(rf"(?<![가-힣])(?:초가을|늦가을|가을){_KO_SEASON_END}|\bautumn\b|\b(?:in|in the|this|next|during|early|late) fall\b|\bfall (?:foliage|trip|colou?rs|break|leaves)\b|" + _JA_SEASON.format("秋"))),
-    ("winter", re.compile(rf"(?<![가-힣])(?:초겨울|한겨울|겨울){_KO_SEASON_END}|\bwinter(?:time)?\b|" + _JA_SEASON.format("冬"))),
+    (
+        "spring",
+        rf"(?<![가-힣])(?:초봄|늦봄|봄){_KO_SEASON_END}|(?<!hot )\bspring(?:time)?\b(?!s)|" + _JA_SEASON.format("春"),
+    ),
+    (
+        "summer",
+        rf"(?<![가-힣])(?:초여름|한여름|늦여름|여름){_KO_SEASON_END}|\bsummer(?:time)?\b|" + _JA_SEASON.format("夏"),
+    ),
+    (
+        "autumn",
+        rf"(?<![가-힣])(?:초가을|늦가을|가을){_KO_SEASON_END}|\bautumn\b"
+        r"|\b(?:in|in the|this|next|during|early|late) fall\b|\bfall (?:foliage|trip|colou?rs|break|leaves)\b|"
+        + _JA_SEASON.format("秋"),
+    ),
+    (
+        "winter",
+        rf"(?<![가-힣])(?:초겨울|한겨울|겨울){_KO_SEASON_END}|\bwinter(?:time)?\b|" + _JA_SEASON.format("冬"),
+    ),
 )  # fmt: skip
+_SEASON_PATTERNS = tuple((value, re.compile(words)) for value, words in _SEASONS)
 _MONTH_NAMES = {
-    "january": 1, "jan": 1, "february": 2, "feb": 2, "march": 3, "mar": 3, "april": 4, "apr": 4, "may": 5, "june": 6, "jun": 6,
+    "january": 1, "jan": 1, "february": 2, "feb": 2, "march": 3, "mar": 3, "april": 4, "apr": 4, "may": 5,
+    "june": 6, "jun": 6,
     "july": 7, "jul": 7, "august": 8, "aug": 8, "september": 9, "sept": 9, "sep": 9, "october": 10, "oct": 10,
     "november": 11, "nov": 11, "december": 12, "dec": 12,
 }  # fmt: skip
@@ -38,7 +54,8 @@ _DATES = (
     re.compile(rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<name>{_NAMES})\b(?: (?P<y>20\d\d))?"),
 )
 _RANGE_END = re.compile(
-    r"\s?(?:~|-|–|부터|에서|から|to|until|through|till)\s?(?:the )?(?P<d>\d{1,2})(?:일|日|st|nd|rd|th)?(?!\d|박|泊|만|명| ?[월月/]| ?people| ?days)"
+    r"\s?(?:~|-|–|부터|에서|から|to|until|through|till)\s?(?:the )?(?P<d>\d{1,2})(?:일|日|st|nd|rd|th)?"
+    r"(?!\d|박|泊|만|명| ?[월月/]| ?people| ?days)"
 )
 _MONTHS = (
     re.compile(r"(?<!\d)(?P<m>\d{1,2})\s?(?:월(?!\s?\d)|月(?!\s?\d))"),
@@ -116,7 +133,7 @@ def _months(shown: str, lower: str) -> Iterator[Found]:
 
 
 def _seasons(shown: str, lower: str) -> Iterator[Found]:
-    for value, pattern in _SEASONS:
+    for value, pattern in _SEASON_PATTERNS:
         if match := pattern.search(lower):
             yield _found("season", value, shown, match.start(), match.end())
 

@@ -50,9 +50,11 @@ _WEEKS = (
 )
 _SAID = {
     "하루": 1, "이틀": 2, "사흘": 3, "나흘": 4, "닷새": 5, "엿새": 6, "이레": 7, "여드레": 8, "아흐레": 9, "열흘": 10,
-    "보름": 15, "일주일": 7, "한 달": 30, "한달": 30, "당일치기": 1, "당일 코스": 1, "당일코스": 1, "당일 여행": 1, "당일여행": 1,
+    "보름": 15, "일주일": 7, "한 달": 30, "한달": 30, "당일치기": 1, "당일 코스": 1, "당일코스": 1,
+    "당일 여행": 1, "당일여행": 1,
     "日帰り": 1, "day trip": 1, "day-trip": 1, "one-day": 1, "single day": 1, "주말": 2, "週末": 2, "weekend": 2,
-    "long weekend": 3, "overnight": 2, "fortnight": 14, "半日": 1, "half-day": 1, "half day": 1, "반나절": 1, "a month": 30,
+    "long weekend": 3, "overnight": 2, "fortnight": 14, "半日": 1, "half-day": 1, "half day": 1,
+    "반나절": 1, "a month": 30,
 }  # fmt: skip
 _SAID_PATTERN = re.compile(
     "|".join(
@@ -61,7 +63,7 @@ _SAID_PATTERN = re.compile(
     )
 )
 # 하루에 세 번, 하루종일: not a length of the trip.
-_NOT_SAID = re.compile(r"(?:에 |종일|만에|도 빠짐|빨리|카)")
+_NOT_SAID = re.compile(r"(?:에 |종일|만에|도 빠짐|빨리|카| ?[세두한몇] )")
 
 
 def find(shown: str, lower: str) -> list[Found]:

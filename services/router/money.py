@@ -1,7 +1,7 @@
 """What the trip, or a part of it, may cost: 10만원 이하, under $200, 1万円以上.
 
-Decides amount, currency and direction. A budget without a direction is a limit (예산 100만원, a budget of $500), an amount
-without one is meant as it is (10만원대 호텔). A range gives both ends.
+Decides amount, currency and direction. A budget without a direction is a limit (예산 100만원, a budget of $500),
+an amount without one is meant as it is (10만원대 호텔). A range gives both ends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _SCALE = {
 _UNITS = {
     "원": "KRW", "won": "KRW", "krw": "KRW", "₩": "KRW", "ウォン": "KRW",
     "엔": "JPY", "円": "JPY", "yen": "JPY", "jpy": "JPY", "¥": "JPY",
-    "달러": "USD", "불": "USD", "dollars": "USD", "dollar": "USD", "usd": "USD", "bucks": "USD", "$": "USD", "ドル": "USD",
+    "달러": "USD", "불": "USD", "dollars": "USD", "dollar": "USD", "usd": "USD", "bucks": "USD",
+    "$": "USD", "ドル": "USD",
     "유로": "EUR", "euros": "EUR", "euro": "EUR", "eur": "EUR", "€": "EUR", "ユーロ": "EUR",
     "파운드": "GBP", "pounds": "GBP", "pound": "GBP", "gbp": "GBP", "£": "GBP", "ポンド": "GBP",
     "위안": "CNY", "yuan": "CNY", "cny": "CNY", "元": "CNY",
@@ -42,19 +43,26 @@ _RANGE_START = re.compile(
 _RANGE_END = re.compile(
     rf"\s?(?:-|–|~|to)\s?[$€£¥₩]?(?P<high>{_NUMBER})(?P<k>k)?(?![\d,]*\s?(?:days?|nights?|people|일|박|명))\b"
 )
+_CJK_RANGE_END = re.compile(
+    rf"\s?(?:~|-|–|〜|에서|부터|から)\s?(?P<high>{_NUMBER})\s?(?P<scale>{_CJK_SCALE})?\s?(?:원|円|엔|달러|유로)"
+)
 _AT_MOST_AFTER = re.compile(
-    r"\s?(?:짜리)?\s?(?:이하|이내|미만|안쪽|안으로|안에서|까지|아래|밑|넘지|안 ?넘|을 넘지|를 넘지|을 안|or less|or under|or below"
+    r"\s?(?:짜리)?\s?(?:이하|이내|미만|안쪽|안으로|안에서|까지|아래|밑|넘지|안 ?넘|을 넘지|를 넘지|을 안"
+    r"|or less|or under|or below"
     r"|max\b|maximum|at most|tops|以下|以内|未満|まで|を超えない|くらいまで)"
 )
 _AT_LEAST_AFTER = re.compile(
     r"\s?(?:짜리)?\s?(?:을|를)?\s?(?:이상|초과|넘는|넘게|부터|위로|or more|or above|and up|plus\b|\+|以上|超|から)"
 )
 _AT_MOST_BEFORE = re.compile(
-    r"(?:under|below|less than|at most|up to|max(?:imum)?(?: of)?|within|no more than|not more than|cheaper than|not over"
-    r"|not exceeding|lower than|budget(?: is| of|:)?|spend|예산(?:은|이|으로)?|비용(?:은|이)?|최대|予算(?:は)?|上限)\s?(?:about |around |a |약 |総額|約)?$"
+    r"(?:under|below|less than|at most|up to|max(?:imum)?(?: of)?|within|no more than|not more than|cheaper than"
+    r"|not over|not exceeding|lower than|budget(?: is| of|:)?|spend|예산(?:은|이|으로)?|비용(?:은|이)?|최대"
+    r"|予算(?:は)?|上限)"
+    r"\s?(?:about |around |a |약 |総額|約)?$"
 )
 _AT_LEAST_BEFORE = re.compile(
-    r"(?:over|above|more than|at least|min(?:imum)?(?: of)?|starting (?:at|from)|from|upwards of|no less than|not less than|최소)\s?$"
+    r"(?:over|above|more than|at least|min(?:imum)?(?: of)?|starting (?:at|from)|from|upwards of"
+    r"|no less than|not less than|최소)\s?$"
 )
 _BETWEEN = re.compile(r"between (?:about )?$")
 _BETWEEN_END = re.compile(rf"\s?and\s?[$€£¥₩]?(?P<high>{_NUMBER})(?P<k>k)?")
@@ -107,7 +115,8 @@ def _amount(match: re.Match[str]) -> _Amount | None:
             number += float(part["rest"]) * 1e3 / scale
     if not 0 < number * scale < 1e12:
         return None
-    start = match.start() + len(match[0]) - len(match[0].lstrip())
+    # The word for budget belongs to the direction, not to the amount.
+    start = match.start("budget") if part["budget"] else match.start() + len(match[0]) - len(match[0].lstrip())
     return _Amount(start=start, end=match.end(), number=number * scale, unit=unit, scale=scale)
 
 
@@ -128,15 +137,25 @@ def _slots(amount: _Amount, shown: str, lower: str, not_before: int) -> list[Fou
             _found(amount, shown, Relation.AT_LEAST, amount.start, high.end()),
             _found(_with_number(amount, highest, amount.start), shown, Relation.AT_MOST, amount.start, high.end()),
         ]
-    return [_found(amount, shown, _relation(amount, lower, before), amount.start, amount.end)]
+    if (high := _CJK_RANGE_END.match(lower, amount.end)) is not None:
+        highest = _float(high["high"]) * (_SCALE[high["scale"]] if high["scale"] else 1.0)
+        return [
+            _found(amount, shown, Relation.AT_LEAST, amount.start, high.end()),
+            _found(_with_number(amount, highest, amount.start), shown, Relation.AT_MOST, amount.start, high.end()),
+        ]
+    relation, end = _relation(amount, lower, before)
+    return [_found(amount, shown, relation, amount.start, end)]
 
 
-def _relation(amount: _Amount, lower: str, before: str) -> Relation:
-    if _AT_MOST_AFTER.match(lower, amount.end) or _RULED_OUT.match(lower, amount.end):
-        return Relation.AT_MOST
-    if _AT_LEAST_AFTER.match(lower, amount.end) or _AT_LEAST_BEFORE.search(before):
-        return Relation.AT_LEAST
-    return Relation.AT_MOST if _AT_MOST_BEFORE.search(before) else Relation.EQUAL
+def _relation(amount: _Amount, lower: str, before: str) -> tuple[Relation, int]:
+    """The direction of an amount and where the words end that say it."""
+    if at_most := _RULED_OUT.match(lower, amount.end) or _AT_MOST_AFTER.match(lower, amount.end):
+        return Relation.AT_MOST, at_most.end()
+    if at_least := _AT_LEAST_AFTER.match(lower, amount.end):
+        return Relation.AT_LEAST, at_least.end()
+    if _AT_LEAST_BEFORE.search(before):
+        return Relation.AT_LEAST, amount.end
+    return Relation.AT_MOST if _AT_MOST_BEFORE.search(before) else Relation.EQUAL, amount.end
 
 
 def _with_number(amount: _Amount, number: float, start: int) -> _Amount:

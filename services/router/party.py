@@ -29,7 +29,8 @@ _CHILDREN = (
         rf"(?<![가-힣])(?:아이들?|애들?|어린이|유아|아기|소인|초등학생|딸|아들|손주)(?:이|가)?\s?(?P<n>{_KO_COUNT})(?![가-힣\d]*[살세박일월])\s?(?:명|이서|인)?"
     ),
     re.compile(
-        rf"(?P<n>{_EN_COUNT}) (?:small |little |young |teenage )?(?:kids?|child(?:ren)?|toddlers?|bab(?:y|ies)|infants?|teenagers?|sons?|daughters?)\b"
+        rf"(?P<n>{_EN_COUNT}) (?:small |little |young |teenage )?"
+        r"(?:kids?|child(?:ren)?|toddlers?|bab(?:y|ies)|infants?|teenagers?|sons?|daughters?)\b"
     ),
     re.compile(rf"(?:子供|子ども|こども|小人|幼児|赤ちゃん)\s?(?P<n>{_JA_COUNT})\s?[人名]?"),
 )
@@ -39,7 +40,8 @@ _HEADS = (
     re.compile(rf"\b(?:family|party|group) of (?P<n>{DIGITS}\b|{ENGLISH}\b)"),
     re.compile(rf"(?P<n>{_EN_COUNT}) (?:people|persons?|guests?|pax|travell?ers|of us|friends)\b"),
     re.compile(
-        r"\b(?:for|we are|we're|there are) (?P<n>two|three|four|five|six|seven|eight)(?: of us)?(?=$|[,.!?]| in | at | please| from )"
+        r"\b(?:for|we are|we're|there are) (?P<n>two|three|four|five|six|seven|eight)"
+        r"(?: of us)?(?=$|[,.!?]| in | at | please| from )"
     ),
     re.compile(rf"(?P<n>{_JA_COUNT})\s?(?:人(?!気|前|形)|名様?)"),
 )

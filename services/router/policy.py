@@ -32,9 +32,9 @@ class Neighbour:
 class Rules:
     """How similarities become an intent.
 
-    Below ``in_scope`` the query is like no example and the fallback is taken. ``support`` examples speak for each intent.
-    ``sharpness`` turns differences of similarity into confidence: 0.1 of similarity at sharpness 20 is odds of e² to 1.
-    ``trip_bonus`` is added to intents that recommend when the slots speak of a trip.
+    Below ``in_scope`` the query is like no example and the fallback is taken. ``support`` examples speak for each
+    intent. ``sharpness`` turns differences of similarity into confidence: 0.1 of similarity at sharpness 20 is odds
+    of e² to 1. ``trip_bonus`` is added to intents that recommend when the slots speak of a trip.
     """
 
     in_scope: float = 0.34
@@ -63,9 +63,10 @@ def decide(
 ) -> Verdict:
     """The intent of a query from its nearest examples and its slots.
 
-    Score of an intent = mean similarity of its ``support`` nearest examples (fewer count as 0), plus the bonus where the
-    slots speak of a trip. The fallback competes with its own examples and, as the out-of-scope class, with ``in_scope``
-    when that is more. Confidence = softmax of score times ``sharpness``. Without neighbours: the fallback, surely.
+    Score of an intent = mean similarity of its ``support`` nearest examples (fewer count as 0), plus the bonus where
+    the slots speak of a trip. The fallback competes with its own examples and, as the out-of-scope class, with
+    ``in_scope`` when that is more. Confidence = softmax of score times ``sharpness``. Without neighbours: the
+    fallback, surely.
     """
     near: dict[str, list[float]] = defaultdict(list)
     for each in sorted(neighbours, key=lambda each: -each.similarity):
@@ -90,7 +91,7 @@ def decide(
 
 
 def speaks_of_a_trip(slots: Sequence[Slot]) -> bool:
-    """True when the slots name a destination and, with it, how long, who or what for; what is excluded does not count."""
+    """True when the slots name a destination and with it how long, who or what for; exclusions do not count."""
     names = {slot.name for slot in slots if slot.relation is not Relation.EXCLUDED}
     return "destination" in names and bool(names & {"nights", "days", "party", "children", "theme"})
 

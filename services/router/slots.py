@@ -1,7 +1,7 @@
 """All slots of a query, out of the finders for each kind.
 
-Decides the order in which finders look and which words are set aside from whom: a place's name is no theme, a phrase that only
-looks like a theme is none. The same text always gives the same slots.
+Decides the order in which finders look and which words are set aside from whom: a place's name is no theme, a phrase
+that only looks like a theme is none. The same text always gives the same slots.
 """
 
 from __future__ import annotations
