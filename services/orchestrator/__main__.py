@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from headway import floor, process
 from headway.channel import connected, reachable
+from headway.deadline import Deadline
 from headway.domain import DomainError, load
-from headway.server import Hosted, SharedConfig, listening
+from headway.server import Check, Hosted, SharedConfig, listening
 from headway.v1 import recommendation_pb2_grpc
 from services.orchestrator.answer import Parts
 from services.orchestrator.config import OrchestratorConfig
@@ -40,17 +43,39 @@ async def serve(config: OrchestratorConfig, shared: SharedConfig, stop: asyncio.
             records_per_item=config.records_per_item,
             floor=FloorWriter(phrases),
         )
-        # Only retrieval is needed to answer at all: without the router every query counts as a recommendation, without
-        # the generator the floor writes.
         hosted = Hosted(
             name=NAME,
             register=lambda server: recommendation_pb2_grpc.add_RecommendationServiceServicer_to_server(
                 RecommendationService(parts), server
             ),
-            check=reachable(retrieval, RETRIEVAL),
+            check=_readiness(
+                needed=reachable(retrieval, RETRIEVAL),
+                wished=[reachable(router, ROUTER), reachable(generator, GENERATOR)],
+                patience=Deadline.after(config.start_patience, time.monotonic),
+            ),
         )
         await lifetimes.enter_async_context(listening(config.listen, [hosted], shared))
         await stop.wait()
+
+
+def _readiness(*, needed: Check, wished: Sequence[Check], patience: Deadline) -> Check:
+    """Ready when retrieval can be reached, without which there is nothing to answer from.
+
+    Router and generator are waited for at start, so that a mesh that comes up does not begin with degraded answers,
+    but no longer than ``patience``: without the router every query counts as a recommendation, without the generator
+    the floor writes.
+    """
+    seen = [False] * len(wished)
+
+    async def check() -> str:
+        for index, wish in enumerate(wished):
+            if not seen[index] and not patience.expired():
+                if missing := await wish():
+                    return missing
+                seen[index] = True
+        return await needed()
+
+    return check
 
 
 def _priors(config: OrchestratorConfig) -> Priors:

@@ -28,6 +28,12 @@ class OrchestratorConfig:
     web_generation: float = setting(
         "HEADWAY_WEB_GENERATION", span, "900ms", "time that writing an item about web results takes, p50"
     )
+    start_patience: float = setting(
+        "HEADWAY_START_PATIENCE",
+        span,
+        "20s",
+        "time at start to wait for router and generator before going without them",
+    )
     records_per_item: int = setting(
         "HEADWAY_RECORDS_PER_ITEM", whole(1, 10), "3", "records asked of retrieval for each item wanted"
     )

@@ -42,7 +42,8 @@ class Shelf:
         return started
 
     def held_back(self, web: Sequence[Record]) -> list[Piece]:
-        """The pieces for what was held back: on web records first, then on what is left of the internal ones.
+        """The pieces for what was held back: on web records of the section first, then on what is left of the internal
+        ones, then on web records that may fit anywhere, which are pages about a trip rather than about one place.
 
         A section that no internal record was found for is written whole.
         """
@@ -53,8 +54,8 @@ class Shelf:
         started = []
         for wish in open_wishes:
             fitting = [record for record in web if record.section == wish.section]
-            fitting += [record for _, record in zip(range(shares.get(wish.section, 0)), anywhere, strict=False)]
-            records = (*fitting, *self._waiting.pop(wish.section, ()))
+            share = [record for _, record in zip(range(shares.get(wish.section, 0)), anywhere, strict=False)]
+            records = (*fitting, *self._waiting.pop(wish.section, ()), *share)
             if not records:
                 continue
             resumed = wish.section in begun

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.budget import Budget, Tier, allowance, effective_reserve
-from headway.deadline import NO_DEADLINE_BEYOND, Deadline, stricter
+from headway.deadline import NO_DEADLINE_BEYOND, Deadline, rounding_of, stricter
 from headway.request import DeadlineSource, deadline_of_call
 from headway.testing import ManualClock
 
@@ -54,7 +55,14 @@ def test_the_runtimes_huge_number_means_no_deadline() -> None:
     clock = ManualClock()
     assert Deadline.from_time_remaining(None, clock) is None
     assert Deadline.from_time_remaining(NO_DEADLINE_BEYOND * 2, clock) is None
-    assert Deadline.from_time_remaining(2.0, clock) == Deadline.after(2.0, clock)
+    assert Deadline.from_time_remaining(2.0, clock) == Deadline.after(1.99, clock)
+
+
+@pytest.mark.parametrize(
+    ("span", "step"), [(0.15, 0.001), (0.999, 0.001), (1.0, 0.01), (9.9, 0.01), (30.0, 0.1), (200, 1)]
+)
+def test_what_the_wire_rounds_up_is_taken_off_again(span: float, step: float) -> None:
+    assert rounding_of(span) == pytest.approx(step)
 
 
 @given(
@@ -65,7 +73,9 @@ def test_the_runtimes_huge_number_means_no_deadline() -> None:
 def test_allowances_and_reserve_never_exceed_what_remains(
     remaining: float, reserve: float, caps: list[tuple[float, float]]
 ) -> None:
-    """Every stage in turn takes all it may; what it leaves covers the later floors whenever that was possible at all."""
+    """Every stage in turn takes all it may; what it leaves covers the later floors whenever that was possible at
+    all.
+    """
     floors = [floor for _, floor in caps]
     left = remaining
     for index, (cap, _) in enumerate(caps):
@@ -104,6 +114,6 @@ def test_a_call_gets_the_callers_deadline_the_default_or_the_longest() -> None:
         deadline, source = deadline_of_call(remaining, default=5.0, longest=60.0, clock=clock)
         return deadline.remaining(), source
 
-    assert seen(2.0) == (2.0, DeadlineSource.CALLER)
+    assert seen(2.0) == (pytest.approx(1.99), DeadlineSource.CALLER)
     assert seen(None) == (5.0, DeadlineSource.DEFAULT)
     assert seen(600.0) == (60.0, DeadlineSource.CLAMPED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -115,6 +116,23 @@ async def test_the_handler_sees_the_callers_deadline() -> None:
     assert seen[1].deadline.remaining() <= 5.0
     assert seen[2].deadline.remaining() <= 60.0
     assert len({scope.request_id for scope in seen}) == 3
+
+
+@pytest.mark.parametrize("timeout", [0.2, 0.95, 1.0, 4.999, 9.9, 12.0, 31.7])
+async def test_the_deadline_seen_is_never_later_than_the_callers(timeout: float) -> None:
+    seen: list[float] = []
+
+    async def script(_request: Any, _context: Any) -> router_pb2.RouteResponse:
+        seen.append(request.current().deadline.instant)
+        return router_pb2.RouteResponse()
+
+    async with hosting(router(script)) as target, plain_channel(target) as open_channel:
+        stub: Any = router_pb2_grpc.RouterServiceStub(open_channel)
+        for _ in range(20):
+            # The runtime counts in whole milliseconds.
+            latest = time.monotonic() + timeout + 0.002
+            await stub.Route(router_pb2.RouteRequest(query="q"), timeout=timeout)
+            assert seen[-1] <= latest + 0.002
 
 
 async def test_time_only_shrinks_from_hop_to_hop_and_the_budget_travels() -> None:

@@ -168,13 +168,16 @@ async def test_a_router_that_hangs_costs_its_allowance_only() -> None:
 
 async def test_generation_does_not_wait_for_the_web_and_web_results_feed_later_items() -> None:
     generating, web_arrived = asyncio.Event(), asyncio.Event()
+    fresh = web(0)
 
     async def retrieve(_request: Any, context: Any) -> None:
         await context.write(retrieval_plan("tavily"))
         await context.write(internal())
         await generating.wait()
         web_arrived.set()
-        await context.write(web(3))
+        for section in ("lodging", "food", "sights"):
+            fresh.records.records.extend(web(1, section).records.records)
+        await context.write(fresh)
         await context.write(retrieval_pb2.RetrieveResponse(summary=retrieval_pb2.RetrieveSummary()))
 
     async def generate(request: Any, context: Any) -> None:
@@ -188,7 +191,7 @@ async def test_generation_does_not_wait_for_the_web_and_web_results_feed_later_i
     found = items(events)
     assert len(found) == 9
     third = {each.section: each for each in found if each.rank == 3}
-    assert {each.sources[0] for each in third.values()} == {"web-100", "web-101", "web-102"}
+    assert {each.sources[0] for each in third.values()} == {"lodging-100", "food-100", "sights-100"}
 
 
 async def test_a_web_that_never_comes_leaves_its_items_to_internal_records() -> None:
