@@ -105,11 +105,6 @@ async def _answer(
         problem = explain(error, target=target, deadline=question.deadline, events=events, items=items)
     except TimeoutError:
         problem = Problem(message=f"No end of the answer within {limit:g} s. Set a limit with --deadline.", code=FAILED)
-    except asyncio.CancelledError:
-        # gRPC raises the same when the other side ended the call.
-        if (task := asyncio.current_task()) is not None and task.cancelling():
-            raise
-        problem = Problem(message=f"The mesh at {target} cancelled the call. Ask again.", code=FAILED)
     finally:
         call.cancel()
     return Ended(items=items, complete=complete and problem is None, problem=problem)

@@ -55,6 +55,7 @@ class Board:
             child.role.name: Row(name=child.role.name, address=child.address, since=clock()) for child in children
         }
         self._live: Live | None = None
+        self._quoted: dict[str, tuple[str, ...]] = {}
 
     @contextmanager
     def starting(self) -> Iterator[None]:
@@ -90,8 +91,13 @@ class Board:
         self._to.print(Text(text, style=style))
 
     def crashed(self, name: str, how: str, lines: Sequence[str], again_after: float) -> None:
-        self._to.print(Text(f"{name} {how}; it starts again in {again_after:.1f} s. Its last words:", style="red"))
-        self._quote(lines)
+        # Of a child that dies of the same cause again and again, the cause is told once.
+        known, self._quoted[name] = self._quoted.get(name), tuple(lines)
+        told = known == tuple(lines)
+        words = "Its last words are the same." if told else "Its last words:"
+        self._to.print(Text(f"{name} {how}; it starts again in {again_after:.1f} s. {words}", style="red"))
+        if not told:
+            self._quote(lines)
 
     def failed(self, failure: Failure) -> None:
         """Says why a process was given up."""

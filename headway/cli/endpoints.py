@@ -11,14 +11,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from headway.server import MAX_MESSAGE_BYTES
-from headway.settings import address, path, read, setting
+from headway.server import MAX_MESSAGE_BYTES, SharedConfig
+from headway.settings import SettingsError, address, path, read, setting
 
 PROVIDER_KEYS = ("HEADWAY_ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY", "HEADWAY_OPENAI_API_KEY", "OPENAI_API_KEY")
 PROVIDER_URLS = ("HEADWAY_ANTHROPIC_BASE_URL", "HEADWAY_OPENAI_BASE_URL")
 WEB_KEYS = ("HEADWAY_TAVILY_API_KEY", "HEADWAY_BRAVE_API_KEY")
 SIMULATORS = "simulators"
+LAST_PORT = 65535
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_PORT_TRIES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +88,15 @@ SERVICES = tuple(role.name for role in ROLES if role.name != SIMULATORS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """One process to run: its role, its arguments, its whole environment and the address it listens on."""
+    """One process to run: its role, its arguments, its whole environment and the address it listens on. ``metrics`` is
+    the address of its metrics, empty when it has none.
+    """
 
     role: Role
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
     address: str
+    metrics: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +122,8 @@ class Composition:
 def compose(environment: Mapping[str, str], wanted: Wanted) -> Composition:
     """The processes of a mesh. Port 0 takes a free port now. Raises SettingsError."""
     config = read(MeshConfig, environment)
-    chosen = {role.name: with_real_port(getattr(config, role.name)) for role in ROLES}
+    offset = read(SharedConfig, environment).metrics_offset
+    chosen = {role.name: with_real_port(getattr(config, role.name), metrics_offset=offset) for role in ROLES}
     simulated = wanted.simulators and not has_provider(environment)
     shared = dict(environment) | _neighbours(environment, chosen) | _without_proxy(environment)
     if wanted.log_level:
@@ -133,6 +139,7 @@ def compose(environment: Mapping[str, str], wanted: Wanted) -> Composition:
             arguments=_simulator_arguments(chosen[role.name], wanted) if role.name == SIMULATORS else (),
             environment=shared | {role.variable: chosen[role.name]},
             address=chosen[role.name],
+            metrics="" if role.name == SIMULATORS else metrics_address(chosen[role.name], offset),
         )
         for role in ROLES
         if role.name in names
@@ -168,15 +175,25 @@ def channel_options(target: str) -> list[tuple[str, int]]:
     ]
 
 
-def with_real_port(listen: str) -> str:
-    """``listen`` itself, or with a port that is free now in place of port 0."""
+def with_real_port(listen: str, *, metrics_offset: int = 0) -> str:
+    """``listen`` itself, or with a port that is free now, and whose metrics port is, in place of port 0."""
     host, _, port = listen.rpartition(":")
     if port != "0":
         return listen
-    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.bind((host.strip("[]"), 0))
-        return f"{host}:{probe.getsockname()[1]}"
+    for _try in range(_PORT_TRIES):
+        with socket.socket(_family(host)) as probe:
+            probe.bind((host.strip("[]"), 0))
+            found = f"{host}:{probe.getsockname()[1]}"
+        metrics = metrics_address(found, metrics_offset)
+        if not metrics or not cannot_bind(metrics):
+            return found
+    raise SettingsError(f"no free port was found on {host}")
+
+
+def metrics_address(listen: str, offset: int) -> str:
+    """Where a service that listens on ``listen`` serves its metrics; empty when it does not."""
+    host, _, port = listen.rpartition(":")
+    return f"{host}:{int(port) + offset}" if offset else ""
 
 
 def taken(children: Iterable[Child]) -> list[str]:
@@ -184,11 +201,16 @@ def taken(children: Iterable[Child]) -> list[str]:
     faults = []
     for child in children:
         why = cannot_bind(child.address)
+        port = child.address.rpartition(":")[2]
         if why:
-            port = child.address.rpartition(":")[2]
             faults.append(
                 f"{child.role.name}: port {port} cannot be used ({why}). Stop what uses it, or choose another address "
                 f"with {child.role.variable}, for example {child.role.variable}=127.0.0.1:0 for any free port."
+            )
+        elif child.metrics and (why := cannot_bind(child.metrics)):
+            faults.append(
+                f"{child.role.name}: port {child.metrics.rpartition(':')[2]}, for its metrics, cannot be used ({why}). "
+                "Stop what uses it, or choose another distance with HEADWAY_METRICS_OFFSET; 0 leaves metrics out."
             )
     return faults
 
@@ -196,8 +218,9 @@ def taken(children: Iterable[Child]) -> list[str]:
 def cannot_bind(listen: str) -> str:
     """Why ``listen`` cannot be bound, or an empty string when it can."""
     host, _, port = listen.rpartition(":")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
+    if int(port) > LAST_PORT:
+        return f"there is no port above {LAST_PORT}"
+    with socket.socket(_family(host)) as probe:
         # As servers do it, so that connections of the last run that are still closing do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -207,6 +230,10 @@ def cannot_bind(listen: str) -> str:
         except OSError as fault:
             return (fault.strerror or str(fault)).lower()
     return ""
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def _neighbours(environment: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:

@@ -51,6 +51,8 @@ def explain(error: grpc.aio.AioRpcError, *, target: str, deadline: float | None,
         return Problem(message=f"The request was refused: {_fields(error) or said}.", code=FAILED)
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return _late(deadline, items)
+    if code is grpc.StatusCode.CANCELLED:
+        return Problem(message=f"The mesh at {target} cancelled the call. Ask again.", code=FAILED)
     if code is grpc.StatusCode.UNIMPLEMENTED:
         message = f"What listens at {target} is no orchestrator. Name the orchestrator's address with --target."
         return Problem(message=message, code=FAILED)

@@ -12,13 +12,12 @@ import shutil
 import sys
 from collections.abc import Callable, Coroutine
 from enum import StrEnum
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headway.cli import catalogue
 from headway.settings import SettingsError, addresses, positive_span
 
 if TYPE_CHECKING:
@@ -34,8 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help and errors, which fit any width and can be searched
 )
-if find_spec("headway.cli.catalogue") is not None:
-    app.add_typer(import_module("headway.cli.catalogue").app, name="catalogue", help="Import and look at catalogues.")
+app.add_typer(catalogue.app, name="catalogue", help="Import and look at catalogues.")
 
 
 class Level(StrEnum):
@@ -165,6 +163,8 @@ def ask(
         first_item_within=first_item_within,
         max_tier=max_tier.value if max_tier else "",
     )
+    if as_json:
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # JSON is, whatever the terminal is set to
     show = JsonLines(sys.stdout) if as_json else Prose(_out())
     try:
         ended = _run(call(question, target or _default_target(), show))
@@ -204,19 +204,21 @@ def main() -> int:
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        return _without_output()
-    except BaseExceptionGroup as group:
-        if group.split(BrokenPipeError)[1] is not None:
+    except Exception as fault:
+        if not _is_closed_output(fault):
             raise
-        return _without_output()
+        # What is still buffered would fail once more when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INTERRUPTED
     return 0
 
 
-def _without_output() -> int:
-    # What is still buffered would fail once more when the interpreter ends.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return INTERRUPTED
+def _is_closed_output(fault: BaseException) -> bool:
+    if isinstance(fault, BaseExceptionGroup):  # as task groups raise it
+        return all(_is_closed_output(each) for each in fault.exceptions)
+    from headway.cli.terminal import OutputClosed
+
+    return isinstance(fault, OutputClosed)
 
 
 def _run(work: Coroutine[Any, Any, Any]) -> Any:

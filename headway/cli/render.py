@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from headway.cli.terminal import harmless, indented, milliseconds
+from headway.cli.terminal import OutputClosed, harmless, indented, milliseconds
 from headway.messages import seconds
 from headway.v1 import generator_pb2, item_pb2, ledger_pb2, recommendation_pb2, router_pb2
 
@@ -31,7 +31,7 @@ _RELATIONS = {
 class Show(Protocol):
     """Shows events as they come."""
 
-    def __call__(self, event: recommendation_pb2.RecommendResponse, after: float) -> None:
+    def __call__(self, event: recommendation_pb2.RecommendResponse, after: float, /) -> None:
         """``after``: seconds from the sending of the request to the arrival of the event."""
 
 
@@ -111,8 +111,11 @@ class JsonLines:
     def __call__(self, event: recommendation_pb2.RecommendResponse, after: float) -> None:
         text = MessageToJson(event, preserving_proto_field_name=True, indent=None, ensure_ascii=False)
         # JSON allows these unescaped, but some terminals act on them.
-        self._to.write(text.translate(_RAW_CONTROLS) + "\n")
-        self._to.flush()
+        try:
+            self._to.write(text.translate(_RAW_CONTROLS) + "\n")
+            self._to.flush()
+        except BrokenPipeError as closed:
+            raise OutputClosed from closed
 
 
 def ledger(stages: Sequence[ledger_pb2.Stage]) -> Table:

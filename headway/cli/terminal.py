@@ -20,11 +20,15 @@ PLAIN_WIDTH = 120
 _DIRECTION_CHANGES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
+class OutputClosed(Exception):  # noqa: N818 - named for what is the case
+    """Nobody reads what is printed any more, as after ``| head -1``."""
+
+
 class QuietConsole(Console):
-    """A console that lets a broken pipe pass to its caller, as it is meant to be overridden."""
+    """A console that tells its caller of a closed pipe; the hook is meant to be overridden."""
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
+        raise OutputClosed
 
 
 def console(stream: IO[str], *, width: int | None = None) -> Console:
