@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.headway-setup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup models proto verify-proto fmt lint type imports test check up down demo bench-mesh bench-pipeline lock clean
+.PHONY: help setup models proto verify-proto fmt lint type imports test check up down demo bench-mesh bench-pipeline docs lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -63,6 +63,9 @@ bench-pipeline: setup ## Measure what each technique is worth; QUICK=1 for two m
 	$(BIN)/python -m bench.pipeline $(if $(QUICK),--quick)
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url pyproject.toml
+
+docs: $(STAMP) ## Write the documents that are made from code
+	$(BIN)/python -m services.configuration > docs/guides/configuration.md
 
 lock: ## Resolve the dependencies again; writes requirements.lock, and what services need to run, requirements-runtime.lock
 	$(LOCK) --extra dev --extra build --output-file requirements.lock
