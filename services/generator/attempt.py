@@ -62,7 +62,7 @@ class Reading:
         intake: Intake,
         fields: Collection[str],
         wanted: int,
-        language: str,
+        item_tokens: float,
         emit: Callable[[Draft], Awaitable[None]],
         clock: Clock,
     ) -> None:
@@ -70,7 +70,7 @@ class Reading:
         self._rung = rung
         self._intake = intake
         self._wanted = wanted
-        self._language = language
+        self._item_tokens = item_tokens
         self._emit = emit
         self._clock = clock
         self._items = 0
@@ -157,7 +157,7 @@ class Reading:
         return policy.next_item_fits(
             self._rung,
             time_left=limit - now,
-            language=self._language,
+            item_tokens=self._item_tokens,
             items=self._items,
             writing_for=now - self._first,
             begun=now - self._last_item,

@@ -20,9 +20,6 @@ from math import floor, inf
 
 from headway.budget import Budget, Tier
 
-ITEM_TOKENS = {"en": 90, "ko": 120, "ja": 120, "zh": 110}
-"""Output tokens of one item with the built-in fields; scripts without a Latin alphabet need more for the same."""
-OTHER_ITEM_TOKENS = 130
 HEADROOM = 1.25
 """Items vary; the limit leaves room so that the last one is not cut off."""
 ENVELOPE_TOKENS = 16
@@ -61,18 +58,19 @@ class Rung:
         """Output tokens that are expected to be there by then."""
         return max(0, floor((time_left - self.ttft_p50) / self.tpot_p50))
 
-    def item_cost(self, language: str) -> float:
-        """Seconds to a first item when things are slow."""
-        return self.ttft_p95 + item_tokens(language) * self.tpot_p50
+    def item_cost(self, item_tokens: float) -> float:
+        """Seconds to a first item of so many tokens when things are slow."""
+        return self.ttft_p95 + item_tokens * self.tpot_p50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What is known when a choice is made. Times are seconds from now; ``first_item_within`` None: no wish."""
+    """What is known when a choice is made. Times are seconds from now; ``first_item_within`` None: no wish;
+    ``item_tokens`` is what one item is expected to take in the language of the answer."""
 
     time_left: float
     count: int
-    language: str
+    item_tokens: float
     complexity: Complexity
     budget: Budget
     first_item_within: float | None = None
@@ -92,14 +90,9 @@ class Choice:
         return Tier.EXTRACTIVE if self.rung is None else self.rung.tier
 
 
-def item_tokens(language: str) -> int:
-    """Output tokens that one item is expected to take in that language."""
-    return ITEM_TOKENS.get(language, OTHER_ITEM_TOKENS)
-
-
-def tokens_wanted(count: int, language: str) -> int:
+def tokens_wanted(count: int, item_tokens: float) -> int:
     """The most output tokens that so many items can need."""
-    return floor(count * item_tokens(language) * HEADROOM) + ENVELOPE_TOKENS
+    return floor(count * item_tokens * HEADROOM) + ENVELOPE_TOKENS
 
 
 def choose(ladder: Sequence[Rung], situation: Situation) -> Choice:
@@ -119,7 +112,7 @@ def choose(ladder: Sequence[Rung], situation: Situation) -> Choice:
     by_cost = sorted(firsts.values(), key=lambda rung: rung.tier)
     for rung in reversed(by_cost[1:]):
         if _is_worth_it(rung, situation):
-            wanted = tokens_wanted(situation.count, situation.language)
+            wanted = tokens_wanted(situation.count, situation.item_tokens)
             return Choice(rung=rung, max_tokens=wanted, reason=f"everything fits on the {rung.name} rung")
     return _cheapest(by_cost[0], situation, is_only=len(by_cost) == 1)
 
@@ -128,15 +121,15 @@ def _is_worth_it(rung: Rung, situation: Situation) -> bool:
     if situation.complexity is Complexity.SIMPLE:
         return False
     wish = inf if situation.first_item_within is None else situation.first_item_within
-    everything = tokens_wanted(situation.count, situation.language)
-    return rung.item_cost(situation.language) <= wish and rung.tokens_within(situation.time_left) >= everything
+    everything = tokens_wanted(situation.count, situation.item_tokens)
+    return rung.item_cost(situation.item_tokens) <= wish and rung.tokens_within(situation.time_left) >= everything
 
 
 def _cheapest(rung: Rung, situation: Situation, *, is_only: bool) -> Choice:
     fits = rung.tokens_within(situation.time_left)
-    if fits < item_tokens(situation.language):
+    if fits < situation.item_tokens:
         return Choice(rung=None, max_tokens=0, reason="not one item of a model fits in the time left")
-    wanted = tokens_wanted(situation.count, situation.language)
+    wanted = tokens_wanted(situation.count, situation.item_tokens)
     if is_only:
         reason = f"the {rung.name} rung is the only one that may be used"
     elif situation.complexity is Complexity.SIMPLE:
@@ -148,13 +141,13 @@ def _cheapest(rung: Rung, situation: Situation, *, is_only: bool) -> Choice:
     return Choice(rung=rung, max_tokens=max(ENVELOPE_TOKENS, min(fits, wanted)), reason=reason)
 
 
-def first_content_wait(rung: Rung, others: Sequence[Rung], *, time_left: float, language: str) -> float:
+def first_content_wait(rung: Rung, others: Sequence[Rung], *, time_left: float, item_tokens: float) -> float:
     """Seconds to wait for the first content (pings are none) before the rung is given up.
 
     While another rung could still write an item afterwards, until that would be too late, but no longer than a few
     times the rung's own p95; else until only the floor fits.
     """
-    takeovers = [time_left - FLOOR_COST - other.item_cost(language) for other in others]
+    takeovers = [time_left - FLOOR_COST - other.item_cost(item_tokens) for other in others]
     latest = max(takeovers, default=0.0)
     if latest < rung.ttft_p95:
         return max(0.0, time_left - FLOOR_COST)
@@ -167,7 +160,7 @@ def silence_limit(rung: Rung) -> float:
 
 
 def next_item_fits(
-    rung: Rung, *, time_left: float, language: str, items: int, writing_for: float, begun: float
+    rung: Rung, *, time_left: float, item_tokens: float, items: int, writing_for: float, begun: float
 ) -> bool:
     """Whether one more item is expected to be complete in time.
 
@@ -175,5 +168,5 @@ def next_item_fits(
     long as they did on average, or as long as the rung's pace says before there is one. ``begun`` is how long it is
     being written.
     """
-    expected = writing_for / items if items else item_tokens(language) * rung.tpot_p50
+    expected = writing_for / items if items else item_tokens * rung.tpot_p50
     return max(0.0, expected - begun) <= time_left - FLOOR_COST

@@ -23,6 +23,7 @@ from headway.slots import Slot
 from services.generator import policy, prompt
 from services.generator.attempt import Limits, Reading, Result
 from services.generator.drafts import Intake
+from services.generator.item_length import ItemLength
 from services.generator.ladder import Key, Ladder
 from services.generator.policy import Choice, Complexity, Rung, Situation
 from services.generator.schema_check import compiled
@@ -83,6 +84,7 @@ class Desk:
         self.ladder = ladder
         self.phrases = phrases
         self.clock = clock
+        self.item_length = ItemLength()
         self.check = compiled(domain.item_schema)
         self.fields = tuple(domain.item_schema.get("properties", {}))
         self.prefixes = {structured: prompt.prefix(domain, structured=structured) for structured in (True, False)}
@@ -96,7 +98,7 @@ class Desk:
         situation = Situation(
             time_left=ask.limit.remaining(),
             count=count,
-            language=ask.language,
+            item_tokens=self.item_length.tokens(ask.language),
             complexity=ask.complexity,
             budget=ask.budget,
             first_item_within=ask.first_item_within,
@@ -164,6 +166,7 @@ class _Writing:
         writer = desk.ladder.writer(rung)
         prefix = desk.prefixes[writer.model.structured_output]
         left = ask.limit.remaining()
+        item_tokens = desk.item_length.tokens(ask.language)
         call = Call(
             model=rung.model,
             prefix=prefix.text,
@@ -183,7 +186,7 @@ class _Writing:
         )
         others = [each for each in desk.ladder.rungs(without=self._without) if each != rung and self._may(each)]
         limits = Limits(
-            first_within=policy.first_content_wait(rung, others, time_left=left, language=ask.language),
+            first_within=policy.first_content_wait(rung, others, time_left=left, item_tokens=item_tokens),
             silence=policy.silence_limit(rung),
             instant=ask.limit.instant - policy.FLOOR_COST,
         )
@@ -194,13 +197,16 @@ class _Writing:
             intake=self._intake,
             fields=desk.fields,
             wanted=self._missing,
-            language=ask.language,
+            item_tokens=item_tokens,
             emit=lambda draft: self._send(draft, rung.tier),
             clock=desk.clock,
         )
         result = await reading.run(writer.provider, limits)
         usage = replace(result.attempt.usage, cost_usd=writer.model.prices.cost(result.attempt.usage))
         self._note_cache(rung, usage, expected=expected_cached)
+        if result.stop is Stop.END:
+            items = result.items + result.dropped
+            desk.item_length.saw(ask.language, tokens=usage.output_tokens, items=items)
         self._attempts.append(replace(result.attempt, usage=usage))
         self._dropped += result.dropped
         return result
