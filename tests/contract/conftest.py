@@ -3,15 +3,19 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
+import subprocess
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
 import pytest
 
-from headway.testing import hosting
+from headway.cli.state import MeshState, running
+from headway.testing import PATIENCE, hosting
 from tests.contract.outside_programs import finished
 from tests.contract.scripted_service import scripted
 
@@ -69,3 +73,38 @@ def node_client(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     if installed.code:
         absent(f"npm ci failed: {installed.err.strip()[-600:]}")
     return folder / "client.mjs"
+
+
+@pytest.fixture(scope="session")
+def mesh(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshState]:
+    """The whole mesh as real processes on free ports, with simulators that take no time."""
+    folder = tmp_path_factory.mktemp("mesh")
+    settings = {"HEADWAY_STATE": str(folder), "HEADWAY_DRAIN_NOTICE": "0s", "HEADWAY_DRAIN_GRACE": "1s"}
+    for part in ("ORCHESTRATOR", "ROUTER", "RETRIEVAL", "GENERATOR", "SIMULATORS"):
+        settings[f"HEADWAY_{part}_LISTEN"] = "127.0.0.1:0"
+    mine = {
+        name: value for name, value in os.environ.items() if not name.startswith(("HEADWAY_", "ANTHROPIC", "OPENAI"))
+    }
+    command = [sys.executable, "-m", "headway.cli", "up", "--scenario", "zero"]
+    with (folder / "up.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=root, env=mine | settings, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        yield _when_ready(process, folder)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(30 * PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    assert process.returncode == 0, (folder / "up.log").read_text("utf-8")
+
+
+def _when_ready(process: subprocess.Popen[bytes], folder: Path) -> MeshState:
+    give_up = time.monotonic() + 90 * PATIENCE
+    while time.monotonic() < give_up and process.poll() is None:
+        state = running(folder)
+        if state is not None and state.phase == "ready":
+            return state
+        time.sleep(0.05)
+    pytest.fail("the mesh is not ready:\n" + (folder / "up.log").read_text("utf-8"))
