@@ -23,4 +23,4 @@ class RouterConfig:
     )
     workers: int = setting("HEADWAY_ENCODER_WORKERS", whole(1, 64), "2", "encoder runs at once, one thread each")
     batch: int = setting("HEADWAY_ENCODER_BATCH", whole(1, 64), "8", "most waiting texts that share one encoder run")
-    waiting: int = setting("HEADWAY_ENCODER_WAITING", whole(1, 100_000), "256", "most texts that wait for the encoder")
+    waiting: int = setting("HEADWAY_ENCODER_WAITING", whole(1, 100_000), "512", "most texts that wait for the encoder")

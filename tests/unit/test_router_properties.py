@@ -7,7 +7,10 @@ from services.router.found import MAX_CHARS, clean
 from services.router.slots import MAX_SLOTS
 from tests.unit.router_parts import finder
 
-WORDS = "제주 부산 말고 빼고 3박4일 1박 10만원 이하 ~ $ 100 under without no and Tokyo kids 아이 둘 東京 2泊 以外 월 일 5 12/25 가족 nice ,"
+WORDS = (
+    "제주 부산 말고 빼고 3박4일 1박 10만원 이하 ~ $ 100 under without no and Tokyo kids 아이 둘 "
+    "東京 2泊 以外 월 일 5 12/25 가족 nice ,"
+)
 PIECES = st.sampled_from([*WORDS.split(), " ", "\u200b", "\x00", "İ", "ﷺ", "🎉"])
 TEXTS = st.one_of(st.text(min_size=1, max_size=MAX_CHARS), st.lists(PIECES, min_size=1, max_size=200).map("".join))
 
