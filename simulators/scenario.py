@@ -123,6 +123,10 @@ class Scenario:
     cache_requests_per_minute: int = 0
     """Requests with one prefix and `prompt_cache_key` that find each other's cache at OpenAI; 0 is all of them."""
     web: Web = Web()
+    embeddings: Latency = NOTHING
+    """One call of the embeddings endpoint."""
+    vector_store: Latency = NOTHING
+    """One call of the hosted vector database."""
     day: Day = Day()
     anthropic_limits: Limits = Limits()
     openai_limits: Limits = Limits()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from simulators.arrivals import Arrivals, Bursts, Poisson, replayed
 from simulators.faults import Fault
+from simulators.latency import Latency
 from simulators.reading import ScenarioError, Table
 from simulators.scenario import Background, Day, Limits, Model, Region, Scenario, Stall, Tier, Web
 
@@ -83,6 +84,8 @@ def _scenario(table: Table, name: str) -> Scenario:
         schema_compile=table.latency("schema_compile"),
         cache_requests_per_minute=table.whole("cache_requests_per_minute", 0),
         web=_web(table.table("web")),
+        embeddings=_lookup(table.table("embeddings")),
+        vector_store=_lookup(table.table("vector_store")),
         day=_day(table.table("day")),
         anthropic_limits=_limits(table.table("anthropic_limits"), ("requests", "input_tokens", "output_tokens")),
         openai_limits=_limits(table.table("openai_limits"), ("requests", "tokens")),
@@ -99,6 +102,12 @@ def _web(table: Table) -> Web:
     web = Web(latency=table.latency("latency"), stall=_stall(table), keys=table.texts("keys"))
     table.close()
     return web
+
+
+def _lookup(table: Table) -> Latency:
+    latency = table.latency("latency")
+    table.close()
+    return latency
 
 
 def _tier(table: Table) -> Tier:

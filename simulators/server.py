@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 from aiohttp import web
 
-from simulators import web_search
+from simulators import embeddings_api, vector_store, web_search
 from simulators.anthropic_api import AnthropicMessages
 from simulators.exchange import converse
 from simulators.journal import Entry
@@ -54,6 +54,11 @@ class Simulation:
     def web_url(self) -> str:
         """The web search's base: `/search` follows for Tavily's shape, `/brave/res/v1/web/search` for Brave's."""
         return f"{self.url}/web"
+
+    @property
+    def vectors_url(self) -> str:
+        """The vector database's base: `/upsert` and `/query` follow."""
+        return f"{self.url}/vectors"
 
     @property
     def requests(self) -> list[Entry]:
@@ -119,6 +124,9 @@ def application(shared: World) -> web.Application:
             app.router.add_post(start + path, partial(converse, dialect=dialect, world=shared))
         app.router.add_get(start + "/anthropic/v1/models", partial(anthropic_models, world=shared))
         app.router.add_get(start + "/openai/v1/models", partial(openai_models, world=shared))
+    app.router.add_post("/openai/v1/embeddings", partial(embeddings_api.embeddings, world=shared))
+    app.router.add_post("/vectors/upsert", partial(vector_store.upsert, world=shared))
+    app.router.add_post("/vectors/query", partial(vector_store.query, world=shared))
     app.router.add_post("/web/search", partial(web_search.tavily, world=shared))
     app.router.add_get("/web/brave/res/v1/web/search", partial(web_search.brave, world=shared))
     app.router.add_get("/healthz", partial(_health, world=shared))

@@ -19,6 +19,7 @@ from simulators.queues import Queues
 from simulators.scenario import Scenario
 from simulators.schemas import Grammars
 from simulators.turn import Fingerprint
+from simulators.vector_index import Collections
 
 MOST_FINGERPRINTS = 2_000
 
@@ -82,6 +83,7 @@ class World:
     grammars: Grammars
     queues: Queues
     fingerprints: Fingerprints
+    collections: Collections
 
     def pace(self) -> float:
         """By which factor everything is slower at this time of day: 1 + swing * cos(2 pi (t - peak) / period)."""
@@ -101,6 +103,7 @@ class World:
             self.buckets,
             self.grammars,
             self.fingerprints,
+            self.collections,
         ):
             each.forget()
 
@@ -125,4 +128,5 @@ def world(
         grammars=Grammars(),
         queues=Queues(scenario),
         fingerprints=Fingerprints(),
+        collections=Collections(),
     )
