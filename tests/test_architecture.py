@@ -25,8 +25,8 @@ ENVIRONMENT_READERS = (
     "headway/testing.py",  # patience is a matter of the machine that tests, and no service imports it
 )
 MESSAGE_EDGES = {
-    # The mesh contract converts what services share, and reads the budget of a call.
-    "headway": {"messages.py", "interceptors.py"},
+    # The mesh contract converts what services share, and reads the budget of a call; the load generator is a client.
+    "headway": {"messages.py", "interceptors.py", "load_calls.py"},
     # The command is a client of the public service.
     "headway/cli": {"ask.py", "render.py"},
     # A service: the composition root that registers it, its methods, and what converts or calls for them.

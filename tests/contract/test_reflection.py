@@ -27,7 +27,7 @@ def listed(target: str) -> set[str]:
 def asked_without_stubs(target: str, query: str) -> list[Any]:
     """Calls the service with classes made from what reflection says alone."""
     with grpc.insecure_channel(target) as channel:
-        pool = DescriptorPool(ProtoReflectionDescriptorDatabase(channel))  # type: ignore[arg-type]
+        pool = DescriptorPool(ProtoReflectionDescriptorDatabase(channel))
         method = pool.FindServiceByName(SERVICE).FindMethodByName("Recommend")
         request, response = GetMessageClass(method.input_type), GetMessageClass(method.output_type)
         call = channel.unary_stream(
@@ -77,5 +77,5 @@ async def test_reflection_and_channelz_can_be_switched_off() -> None:
             "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
             "/grpc.channelz.v1.Channelz/GetServers",
         ):
-            call: Any = channel.unary_unary(method)(b"", timeout=10.0)
-            assert await call.code() is grpc.StatusCode.UNIMPLEMENTED
+            call: Any = channel.unary_unary(method)
+            assert await call(b"", timeout=10.0).code() is grpc.StatusCode.UNIMPLEMENTED
