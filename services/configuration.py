@@ -30,8 +30,8 @@ KINDS: dict[str, type[Any]] = {
 
 HEAD = """# Configuration
 
-Everything is set by environment variables, read once at start. Spans carry their unit (`250ms`, `5s`, `2m`); a fault
-in any of them ends the process with exit code 78 before a port is bound, and all faults are told at once, by name. What is
+Everything is set by environment variables, read once at start. Spans carry their unit (`250ms`, `5s`, `2m`). A fault in
+any of them ends the process with exit code 78 before a port is bound, and all faults are told at once, by name. What is
 in force is logged at start, secrets masked. An empty value counts as unset.
 
 This page is made by `python -m services.configuration`; a test holds it to the code.
