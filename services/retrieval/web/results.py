@@ -81,12 +81,12 @@ class SectionWords:
     words: Mapping[str, tuple[str, ...]]
 
     def section_of(self, result: WebResult, sections: Sequence[str]) -> str:
-        """The one section that the title, else the text, speaks for; empty when it is none or more than one."""
-        for text in (result.title, result.text):
-            named = [section for section in sections if self._speaks_for(section, text.casefold())]
-            if named:
-                return named[0] if len(named) == 1 else ""
-        return ""
+        """The one section that the title speaks for; empty when it is none or more than one.
+
+        The text is no witness: a page about routes mentions cafes as well.
+        """
+        named = [section for section in sections if self._speaks_for(section, result.title.casefold())]
+        return named[0] if len(named) == 1 else ""
 
     def _speaks_for(self, section: str, text: str) -> bool:
         return any(_occurs(word, text) for word in self.words.get(section, ()))
