@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headway.cli import catalogue
+from headway.cli import bench, catalogue
 from headway.settings import SettingsError, addresses, positive_span
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help and errors, which fit any width and can be searched
 )
 app.add_typer(catalogue.app, name="catalogue", help="Import and look at catalogues.")
+app.add_typer(bench.app)
 
 
 class Level(StrEnum):
