@@ -44,6 +44,8 @@ def _names(record: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     for name in sorted(own):
         if len(name) >= 3:
             yield name, population < _WHOLE_NAME or len(name) < 5
+    if population < _WHOLE_NAME and country != "KR":
+        return  # none of its aliases would be safe, and most cities are that small
     for alias in record["alternatenames"]:
         if _is_safe(alias, population, country):
             yield alias.lower(), False

@@ -37,8 +37,7 @@ class IntentIndex:
         self._intents = [name for name, _ in lines]
         self._index = faiss.IndexFlatIP(2 * encoder.dimensions)
         if lines:
-            pairs = [pair(encoder.encode([line])[0], encoder.encode([bare(line)])[0]) for _, line in lines]
-            self._index.add(np.stack(pairs))
+            self._index.add(np.stack([_encoded(line, bare(line), encoder) for _, line in lines]))
 
     def __len__(self) -> int:
         return len(self._intents)
@@ -52,3 +51,8 @@ class IntentIndex:
             Neighbour(intent=self._intents[at], similarity=float(similarity))
             for similarity, at in zip(similarities[0], positions[0], strict=True)
         ]
+
+
+def _encoded(line: str, bare: str, encoder: Encoder) -> Vectors:
+    whole = encoder.encode([line])[0]
+    return pair(whole, whole if bare == line else encoder.encode([bare])[0])
