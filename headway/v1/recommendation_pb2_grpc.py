@@ -51,7 +51,8 @@ class RecommendationServiceServicer:
         timeout: the stream ends before it, with whatever could be made in that time. A call without a timeout gets the
         configured default, one with more than the maximum is clamped; Plan.deadline says what was seen.
         Errors carry one google.rpc.ErrorInfo with domain "headway": INVALID_ARGUMENT with a BadRequest naming each field,
-        DEADLINE_EXCEEDED (arrived expired), UNAVAILABLE (overloaded, with RetryInfo, or nothing to recommend from).
+        DEADLINE_EXCEEDED (arrived expired, or over before any record was found), NOT_FOUND (no record fits the query),
+        UNAVAILABLE (overloaded, with RetryInfo, or the records cannot be reached).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

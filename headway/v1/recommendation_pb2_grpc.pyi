@@ -38,7 +38,8 @@ class RecommendationServiceStub:
     timeout: the stream ends before it, with whatever could be made in that time. A call without a timeout gets the
     configured default, one with more than the maximum is clamped; Plan.deadline says what was seen.
     Errors carry one google.rpc.ErrorInfo with domain "headway": INVALID_ARGUMENT with a BadRequest naming each field,
-    DEADLINE_EXCEEDED (arrived expired), UNAVAILABLE (overloaded, with RetryInfo, or nothing to recommend from).
+    DEADLINE_EXCEEDED (arrived expired, or over before any record was found), NOT_FOUND (no record fits the query),
+    UNAVAILABLE (overloaded, with RetryInfo, or the records cannot be reached).
     """
 
 @_typing.type_check_only
@@ -51,7 +52,8 @@ class RecommendationServiceAsyncStub(RecommendationServiceStub):
     timeout: the stream ends before it, with whatever could be made in that time. A call without a timeout gets the
     configured default, one with more than the maximum is clamped; Plan.deadline says what was seen.
     Errors carry one google.rpc.ErrorInfo with domain "headway": INVALID_ARGUMENT with a BadRequest naming each field,
-    DEADLINE_EXCEEDED (arrived expired), UNAVAILABLE (overloaded, with RetryInfo, or nothing to recommend from).
+    DEADLINE_EXCEEDED (arrived expired, or over before any record was found), NOT_FOUND (no record fits the query),
+    UNAVAILABLE (overloaded, with RetryInfo, or the records cannot be reached).
     """
 
 class RecommendationServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -67,7 +69,8 @@ class RecommendationServiceServicer(metaclass=_abc_1.ABCMeta):
         timeout: the stream ends before it, with whatever could be made in that time. A call without a timeout gets the
         configured default, one with more than the maximum is clamped; Plan.deadline says what was seen.
         Errors carry one google.rpc.ErrorInfo with domain "headway": INVALID_ARGUMENT with a BadRequest naming each field,
-        DEADLINE_EXCEEDED (arrived expired), UNAVAILABLE (overloaded, with RetryInfo, or nothing to recommend from).
+        DEADLINE_EXCEEDED (arrived expired, or over before any record was found), NOT_FOUND (no record fits the query),
+        UNAVAILABLE (overloaded, with RetryInfo, or the records cannot be reached).
         """
 
 def add_RecommendationServiceServicer_to_server(servicer: RecommendationServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

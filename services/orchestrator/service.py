@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from headway.budget import Tier
-from headway.errors import HeadwayError, Reason
+from headway.errors import FieldViolation, HeadwayError, Reason, invalid
 from headway.ledger import Degraded, Stage
 from headway.messages import (
     duration,
@@ -142,12 +142,10 @@ def _scope(request: recommendation_pb2.RecommendRequest) -> RequestScope:
         budget = replace(budget, ceiling_tier=tier_from_number(request.max_tier))
     ceiling = budget.ceiling_tier or Tier.LARGE
     if budget.floor_tier > ceiling:
-        raise HeadwayError(
-            Reason.INVALID_REQUEST,
-            "the lowest tier wished for is above the highest one allowed",
-            min_tier=budget.floor_tier.name,
-            max_tier=ceiling.name,
-        )
+        detail = f"the lowest tier wished for, {budget.floor_tier.name}, is above the highest allowed, {ceiling.name}"
+        raise invalid([FieldViolation("min_tier", detail)])
+    # A tenant comes from authentication alone; whatever a caller claims in its metadata counts for nothing.
+    budget = replace(budget, tenant="")
     return replace(scope, budget=budget)
 
 

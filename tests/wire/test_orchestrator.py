@@ -8,8 +8,10 @@ from typing import Any
 import grpc
 import pytest
 
-from headway.budget import Tier
+from headway.budget import Budget, Tier
 from headway.errors import reason_of
+from headway.interceptors import BUDGET_KEY
+from headway.messages import budget_to_message
 from headway.request import DeadlineSource, RequestScope, current
 from headway.server import SharedConfig
 from headway.testing import eventually, plain_channel, task_names
@@ -390,6 +392,23 @@ async def test_the_ledger_travels_as_trailing_metadata_too() -> None:
         trailing = dict(await call.trailing_metadata())
     ledger = ledger_pb2.Ledger.FromString(trailing["headway-ledger-bin"])
     assert [stage.name for stage in ledger.stages] == [stage.name for stage in summary(events).ledger]
+
+
+async def test_a_tenant_claimed_by_the_caller_counts_for_nothing() -> None:
+    seen: list[str] = []
+
+    async def route(asked: Any, context: Any) -> router_pb2.RouteResponse:
+        seen.append(current().budget.tenant)
+        return await routes_to_korean_travel(asked, context)
+
+    claimed = budget_to_message(Budget(tenant="somebody-else")).SerializeToString()
+    async with orchestrator(Script(route=route)) as target, plain_channel(target) as open_channel:
+        stub: Any = recommendation_pb2_grpc.RecommendationServiceStub(open_channel)
+        call = stub.Recommend(
+            recommendation_pb2.RecommendRequest(query="q"), timeout=5, metadata=((BUDGET_KEY, claimed),)
+        )
+        assert [event async for event in call]
+    assert seen == [""]
 
 
 async def test_only_the_cache_has_nothing_to_give_yet() -> None:
