@@ -17,12 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from services.retrieval.table import Mask, Table
+from services.retrieval.table import Mask, Rows, Table
 from services.retrieval.wanted import Wanted
 
-Rows = NDArray[np.int64]
 NEAR_KM = 100.0
 """How far a place may be from the one asked for to stand in for it."""
 

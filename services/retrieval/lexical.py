@@ -16,7 +16,7 @@ import numpy as np
 
 from headway.catalogue.record import Record
 from headway.domain import Tag
-from services.retrieval.filters import Rows
+from services.retrieval.table import Rows
 
 _RUN = re.compile(r"[가-힣]+|[぀-ヿ一-鿿々]+|[^\W_가-힣぀-ヿ一-鿿々]+")
 _SPACELESS = re.compile(r"[가-힣぀-ヿ一-鿿々]")

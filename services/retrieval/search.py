@@ -17,18 +17,19 @@ from headway.catalogue.record import Record
 from headway.domain import Domain
 from services.retrieval import lexical
 from services.retrieval.diversity import diverse
-from services.retrieval.filters import Pool, Rows, Scope, pools, scope_of
+from services.retrieval.filters import Scope, pools, scope_of
 from services.retrieval.fusion import Ranking, fused, in_order
 from services.retrieval.lexical import LexicalSearch
 from services.retrieval.policy import Rung
-from services.retrieval.table import Table
+from services.retrieval.table import Mask, Rows, Table
 from services.retrieval.vectors import VectorSearch
 from services.retrieval.wanted import Wanted
 
 _CANDIDATES = 4
 """How many candidates each ranking brings for one record that is chosen."""
+_LEAST_CANDIDATES = 24
 _THEME_WEIGHT = 1.0
-_AREA_WEIGHT = 1.5
+_PART_WEIGHT = 1.5
 _PRICE_WEIGHT = 0.5
 
 
@@ -78,57 +79,79 @@ class CatalogueSearch:
 
     def search(self, wish: Wish, rung: Rung) -> Found:
         """The best records for every section asked for; a section without any has none."""
-        scope = scope_of(self._table, wish.wanted)
-        scores = None if rung is Rung.VECTOR else self._lexical.scores(_unspoken(wish, self._table))
+        query = self._prepared(wish, rung)
         hits: list[Hit] = []
         given_up: dict[str, None] = {}
         short: dict[str, int] = {}
         nearby: dict[str, tuple[str, ...]] = {}
         for section in wish.sections:
-            chosen = self._section(section, wish, scope, rung, scores)
+            chosen = self._section(section, query)
             hits += chosen.hits
             given_up |= dict.fromkeys(chosen.given_up)
             if chosen.nearby:
                 nearby[section] = chosen.nearby
             if len(chosen.hits) * 3 < wish.per_section:
                 short[section] = len(chosen.hits)
-        return Found(hits=tuple(hits), given_up=tuple(given_up), unknown=scope.unknown, short=short, nearby=nearby)
+        unknown = query.scope.unknown
+        return Found(hits=tuple(hits), given_up=tuple(given_up), unknown=unknown, short=short, nearby=nearby)
 
-    def _section(self, section: str, wish: Wish, scope: Scope, rung: Rung, scores: lexical.Scores | None) -> _Chosen:
-        open_places = wish.per_section
+    def _prepared(self, wish: Wish, rung: Rung) -> _Query:
+        """What all sections share."""
+        scope = scope_of(self._table, wish.wanted)
+        parts = ~self._table.everything()
+        part_names = set()
+        for place in wish.wanted.places:
+            area = self._table.in_area(place.text, scope.mask)
+            # Words that name the whole city say nothing about a part of it.
+            if area.any() and not area[scope.mask].all():
+                parts |= area
+                part_names.add(place.text)
+        spoken = [words for words in wish.wanted.spoken if words not in part_names]
+        scores = None if rung is Rung.VECTOR else self._lexical.scores(_without(wish.query, spoken))
+        embedding = None if rung is Rung.LEXICAL else wish.embedding
+        return _Query(wish=wish, scope=scope, scores=scores, embedding=embedding, parts=parts)
+
+    def _section(self, section: str, query: _Query) -> _Chosen:
+        wish = query.wish
         hits: list[Hit] = []
         given_up: list[str] = []
         nearby: tuple[str, ...] = ()
-        for pool in pools(self._table, scope, wish.wanted, self._kinds.get(section, ()), wish.per_section):
-            picked = self._picked(pool, wish, rung, scores, open_places)
-            if picked and pool.given_up:
+        kinds = self._kinds.get(section, ())
+        for pool in pools(self._table, query.scope, wish.wanted, kinds, wish.per_section):
+            picked = self._picked(pool.rows, query, wish.per_section - len(hits))
+            found = [Hit(record=self._table.records[row], section=section, score=score) for row, score in picked]
+            hits += found
+            if found and pool.given_up:
                 given_up.append(pool.given_up)
-            if picked and pool.given_up == "destination":
-                nearby = tuple(dict.fromkeys(self._table.records[row].city for row, _ in picked))
-            hits += [Hit(record=self._table.records[row], section=section, score=score) for row, score in picked]
-            open_places = wish.per_section - len(hits)
-            if open_places <= 0:
+            if pool.given_up == "destination":
+                nearby = tuple(dict.fromkeys(hit.record.city for hit in found))
+            if len(hits) >= wish.per_section:
                 break
         return _Chosen(hits=tuple(hits), given_up=tuple(given_up), nearby=nearby)
 
-    def _picked(
-        self, pool: Pool, wish: Wish, rung: Rung, scores: lexical.Scores | None, count: int
-    ) -> list[tuple[int, float]]:
-        most = max(24, _CANDIDATES * count)
-        ranked = fused(self._rankings(pool.rows, wish, rung, scores, most))[:most]
-        ranked += [(int(row), 0.0) for row in pool.rows[: max(0, count - len(ranked))] if row not in dict(ranked)]
-        rows = [row for row, _ in ranked]
-        order = diverse([score for _, score in ranked], self._vectors[rows], count)
+    def _picked(self, rows: Rows, query: _Query, count: int) -> list[tuple[int, float]]:
+        """At most ``count`` of the rows with their scores: fitting, and unlike each other."""
+        most = max(_LEAST_CANDIDATES, _CANDIDATES * count)
+        ranked = fused(self._rankings(rows, query, most))[:most]
+        if len(ranked) < count:
+            known = {row for row, _ in ranked}
+            ranked += [(row, 0.0) for row in rows.tolist() if row not in known][: count - len(ranked)]
+        vectors = self._vectors[[row for row, _ in ranked]]
+        order = diverse([score for _, score in ranked], vectors, count)
         return [ranked[position] for position in order]
 
-    def _rankings(self, rows: Rows, wish: Wish, rung: Rung, scores: lexical.Scores | None, most: int) -> list[Ranking]:
-        rankings = [self._by_theme(rows, wish.wanted.themes), self._by_area(rows, wish.wanted)]
-        if rung is not Rung.LEXICAL and wish.embedding is not None:
-            rankings.append(in_order(self._nearest.nearest(wish.embedding, rows, most)))
-        if scores is not None:
-            rankings.append(in_order(lexical.best(scores, rows, most)))
-        if wish.wanted.least_price is not None:
-            dear = rows[self._table.price[rows] >= wish.wanted.least_price]
+    def _rankings(self, rows: Rows, query: _Query, most: int) -> list[Ranking]:
+        wanted = query.wish.wanted
+        rankings = [
+            self._by_theme(rows, wanted.themes),
+            Ranking(groups=[rows[query.parts[rows]].tolist()], weight=_PART_WEIGHT),
+        ]
+        if query.embedding is not None:
+            rankings.append(in_order(self._nearest.nearest(query.embedding, rows, most)))
+        if query.scores is not None:
+            rankings.append(in_order(lexical.best(query.scores, rows, most)))
+        if wanted.least_price is not None:
+            dear = rows[self._table.price[rows] >= wanted.least_price]
             rankings.append(Ranking(groups=[dear.tolist()], weight=_PRICE_WEIGHT))
         return rankings
 
@@ -141,15 +164,16 @@ class CatalogueSearch:
         levels = sorted(set(matches.tolist()) - {0}, reverse=True)
         return Ranking(groups=[rows[matches == level].tolist() for level in levels], weight=_THEME_WEIGHT)
 
-    def _by_area(self, rows: Rows, wanted: Wanted) -> Ranking:
-        """Records in the part of a city that the query names."""
-        inside = np.zeros(len(rows), dtype=np.bool_)
-        for place in wanted.places:
-            if place.text:
-                area = self._table.in_area(place.text)[rows]
-                # Where the words name the whole city, they say nothing about a part of it.
-                inside |= area & (not area.all())
-        return Ranking(groups=[rows[inside].tolist()], weight=_AREA_WEIGHT)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Query:
+    """A wish on its rung: what the rung leaves out is None. ``parts``: records in a part of a city that is named."""
+
+    wish: Wish
+    scope: Scope
+    scores: lexical.Scores | None
+    embedding: NDArray[np.float32] | None
+    parts: Mask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,10 +183,8 @@ class _Chosen:
     nearby: tuple[str, ...]
 
 
-def _unspoken(wish: Wish, table: Table) -> str:
-    """The query without the words that conditions already cover: in a search among records of one place its name is
-    noise."""
-    text = wish.query
-    for words in sorted(wish.wanted.spoken, key=len, reverse=True):
-        text = text.replace(words, " ")
-    return text
+def _without(query: str, spoken: Sequence[str]) -> str:
+    """The query without the words that conditions already cover: among records of one place its name is noise."""
+    for words in sorted(spoken, key=len, reverse=True):
+        query = query.replace(words, " ")
+    return query

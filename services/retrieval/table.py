@@ -16,6 +16,8 @@ from headway.catalogue.geography import city_slug, country_code
 from headway.catalogue.record import Record
 
 Mask = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+"""Numbers of records, rising."""
 UNKNOWN = -1
 _EARTH_RADIUS_KM = 6371.0
 
@@ -28,8 +30,8 @@ class Table:
         self.cities = tuple(sorted({record.city for record in records}))
         self._city_numbers = {city: number for number, city in enumerate(self.cities)}
         self._city = _column((self._city_numbers[record.city] for record in records), np.int32)
-        self._country = np.array([record.country for record in records], dtype="U2")
-        self._kind = np.array([record.kind for record in records], dtype="U80")
+        self._countries = _rows(records, lambda record: (record.country,))
+        self._kinds = _rows(records, lambda record: (record.kind,))
         self.child = _column((_flag(record.child_friendly) for record in records), np.int8)
         self.price = _column((_price(record.price_level) for record in records), np.int8)
         self._tags = _rows(records, lambda record: record.tags)
@@ -46,23 +48,25 @@ class Table:
 
     def of_kinds(self, kinds: Iterable[str]) -> Mask:
         """Records of any of these kinds."""
-        return np.isin(self._kind, list(kinds))
+        return self._mask(self._kinds.get(kind) for kind in kinds)
 
     def tagged(self, tag: str) -> Mask:
         """Records that carry a tag."""
-        mask = np.zeros(len(self.records), dtype=np.bool_)
-        mask[self._tags.get(tag, [])] = True
-        return mask
+        return self._mask([self._tags.get(tag)])
 
     def mentioning(self, word: str) -> Mask:
         """Records in whose names or tags a word occurs."""
         wanted = folded(word)
         return _column((bool(wanted) and wanted in words for words in self._words), np.bool_)
 
-    def in_area(self, text: str) -> Mask:
-        """Records whose area names this place."""
+    def in_area(self, text: str, among: Mask | None = None) -> Mask:
+        """Records, ``among`` those given, whose area names this place."""
         wanted = folded(text)
-        return _column((len(wanted) > 1 and wanted in area for area in self._areas), np.bool_)
+        mask = np.zeros(len(self.records), dtype=np.bool_)
+        if len(wanted) > 1:
+            rows = range(len(self.records)) if among is None else np.flatnonzero(among).tolist()
+            mask[[row for row in rows if wanted in self._areas[row]]] = True
+        return mask
 
     def in_cities(self, cities: Iterable[str]) -> Mask:
         """Records in any of these cities."""
@@ -77,7 +81,7 @@ class Table:
         """
         tries: tuple[Callable[[], Mask], ...] = (
             lambda: self.in_cities([place]),
-            lambda: self._country == (country_code(place) or "??"),
+            lambda: self._mask([self._countries.get(country_code(place)) if country_code(place) else None]),
             lambda: self.in_cities([city_slug(text)] if text else []),
             lambda: self.in_area(place.replace("-", " ")),
             lambda: self.in_area(text),
@@ -104,6 +108,13 @@ class Table:
                     distance = _kilometres(self._centres[city], centre)
                     distances[other] = min(distance, distances.get(other, distance))
         return tuple(sorted((city for city, far in distances.items() if far <= within_km), key=distances.__getitem__))
+
+    def _mask(self, groups: Iterable[Rows | None]) -> Mask:
+        mask = np.zeros(len(self.records), dtype=np.bool_)
+        for rows in groups:
+            if rows is not None:
+                mask[rows] = True
+        return mask
 
     def _city_centres(self) -> dict[str, tuple[float, float]]:
         points: dict[str, list[tuple[float, float]]] = {}
@@ -133,12 +144,12 @@ def _price(value: int | None) -> int:
     return UNKNOWN if value is None else value
 
 
-def _rows(records: Sequence[Record], keys: Callable[[Record], Iterable[str]]) -> dict[str, list[int]]:
+def _rows(records: Sequence[Record], keys: Callable[[Record], Iterable[str]]) -> dict[str, Rows]:
     rows: dict[str, list[int]] = {}
     for position, record in enumerate(records):
         for key in keys(record):
             rows.setdefault(key, []).append(position)
-    return rows
+    return {key: np.array(listed, dtype=np.int64) for key, listed in rows.items()}
 
 
 def _kilometres(one: tuple[float, float], other: tuple[float, float]) -> float:

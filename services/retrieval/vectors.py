@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.catalogue.index import GRAPH_FROM, GRAPH_SEARCH_BREADTH, Vectors
-from services.retrieval.filters import Rows
+from services.retrieval.table import Rows
 
 _FAISS: Any = faiss  # its stubs do not know the Python side of parameters and selectors
 

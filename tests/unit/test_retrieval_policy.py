@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,14 @@ from services.retrieval.policy import Rung, Situation, WebChoice, planned
 from services.retrieval.web.results import SectionWords, WebResult, result_from, safe_url, section_words
 
 
+@functools.cache
+def travel_domain() -> Domain:
+    return load(Path(__file__).resolve().parents[2] / "domains" / "travel")
+
+
 @pytest.fixture(scope="module")
-def travel(root: Path) -> Domain:
-    return load(root / "domains" / "travel")
+def travel() -> Domain:
+    return travel_domain()
 
 
 def situation(**changes: Any) -> Situation:
@@ -161,7 +167,7 @@ def test_what_is_unknown_is_not_spoken_of(travel: Domain) -> None:
 
 @given(st.text(max_size=500))
 def test_facts_stay_short_and_on_one_line(text: str) -> None:
-    travel = load(Path(__file__).resolve().parents[2] / "domains" / "travel")
+    travel = travel_domain()
     line = facts(harbour(description={"en": text}), travel, "en")
     assert len(line) <= MAX_FACTS
     assert "\n" not in line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,14 @@ from services.retrieval.wanted import Place, Wanted, price_of, wanted_from
 DIMENSIONS = 8
 
 
+@functools.cache
+def travel_domain() -> Domain:
+    return load(Path(__file__).resolve().parents[2] / "domains" / "travel")
+
+
 @pytest.fixture(scope="module")
-def travel(root: Path) -> Domain:
-    return load(root / "domains" / "travel")
+def travel() -> Domain:
+    return travel_domain()
 
 
 def place(identity: str, city: str = "jeju", kind: str = "sight", **more: Any) -> Record:
@@ -410,6 +416,13 @@ def test_every_rung_fills_what_it_is_asked_for(travel: Domain, rung: Rung) -> No
     assert len(ids(found)) == len(set(ids(found))) == 4
 
 
+def test_what_no_ranking_holds_fills_up_what_is_left(travel: Domain) -> None:
+    records = [place("plain-1"), place("themed", tags=("beach",)), place("plain-2")]
+    found = searched(travel, records, Slot(name="theme", value="beach"), rung=Rung.LEXICAL, query="?")
+    assert ids(found)[0] == "themed"
+    assert set(ids(found)) == {"themed", "plain-1", "plain-2"}
+
+
 def test_an_empty_catalogue_is_searched_without_harm(travel: Domain) -> None:
     found = searched(travel, [], query="바다")
     assert (ids(found), found.short) == ([], {"sights": 0})
@@ -417,7 +430,7 @@ def test_an_empty_catalogue_is_searched_without_harm(travel: Domain) -> None:
 
 @given(rows=records_strategy, wanted=wanted_strategy, count=st.integers(1, 8), rung=st.sampled_from(list(Rung)))
 def test_a_search_never_gives_too_many_nor_one_twice(rows: list[Any], wanted: Wanted, count: int, rung: Rung) -> None:
-    travel = load(Path(__file__).resolve().parents[2] / "domains" / "travel")
+    travel = travel_domain()
     catalogue = CatalogueSearch(index_of(built(rows)), travel)
     wish = Wish(
         query="바다 museum", wanted=wanted, sections=travel.section_names(), per_section=count, embedding=axis(1)
