@@ -75,7 +75,7 @@ class AnthropicMessages:
             workspace=_key(incoming),
             fingerprint=fingerprint,
             compared_with=diagnostics.get("previous_message_id"),
-            stops=tuple(str(each) for each in body.get("stop_sequences") or ()),
+            stops=_stops(body),
             prefilled=prefilled,
             is_warming=max_tokens == 0,
             cache_minimum_tokens=model.cache_minimum_tokens,
@@ -210,7 +210,10 @@ def _schema(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _blocks(body: Mapping[str, Any]) -> Iterator[Block]:
     """Every cacheable block in the order the cache sees them: tools, system, messages."""
-    yield from (("tools", tool) for tool in _content(body.get("tools") or [], "tools"))
+    tools = body.get("tools") or []
+    if not isinstance(tools, list):
+        raise _invalid("tools: Input should be a valid list")
+    yield from (("tools", tool) for tool in _content(tools, "tools"))
     yield from (("system", block) for block in _content(body.get("system") or [], "system"))
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
@@ -234,6 +237,13 @@ def _last_user_text(body: Mapping[str, Any]) -> str:
         if message["role"] == "user":
             return "\n".join(str(block.get("text", "")) for block in _content(message["content"], "messages"))
     raise _invalid("messages: first message must use the user role")
+
+
+def _stops(body: Mapping[str, Any]) -> tuple[str, ...]:
+    stops = body.get("stop_sequences") or []
+    if not isinstance(stops, list) or not all(isinstance(each, str) and each for each in stops):
+        raise _invalid("stop_sequences: Input should be a valid list of texts")
+    return tuple(stops)
 
 
 def _prefilled(body: Mapping[str, Any], model: Model) -> str:

@@ -41,9 +41,7 @@ class OpenAIChat:
         body = incoming.body
         shared.check_key(incoming)
         name, model = shared.model_of(incoming)
-        messages = body.get("messages")
-        if not isinstance(messages, list) or not messages:
-            raise shared.invalid("[] is too short - 'messages'", "messages")
+        messages = shared.messages_of(body, "messages")
         if shared.table_of(body, "prompt_cache_options").get("ttl", "30m") != "30m":
             raise shared.invalid("Invalid value: only '30m' is supported.", "prompt_cache_options.ttl")
         form = shared.table_of(body, "response_format")
@@ -54,7 +52,6 @@ class OpenAIChat:
             "service_tier_changed": body.get("service_tier"),
         }
         fingerprint = shared.fingerprint_of(incoming, parameters, model, messages)
-        stop = body.get("stop") or ()
         options = shared.table_of(body, "stream_options")
         return ChatTurn(
             Call(
@@ -67,7 +64,7 @@ class OpenAIChat:
                 prefix=fingerprint.prefix,
                 workspace=shared.key_of(incoming),
                 fingerprint=fingerprint,
-                stops=(stop,) if isinstance(stop, str) else tuple(map(str, stop)),
+                stops=_stops(body.get("stop")),
                 cache_minimum_tokens=shared.LEAST_TOKENS,
                 cache_group=shared.group_of(fingerprint.prefix),
             ),
@@ -218,6 +215,13 @@ class ChatTurn:
                 "rejected_prediction_tokens": 0,
             },
         }
+
+
+def _stops(stop: Any) -> tuple[str, ...]:
+    stops = [stop] if isinstance(stop, str) else stop or []
+    if not isinstance(stops, list) or not all(isinstance(each, str) and each for each in stops):
+        raise shared.invalid("Invalid type for 'stop': expected a text or a list of texts.", "stop", "invalid_type")
+    return tuple(stops)
 
 
 def _schema(form: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -91,6 +91,19 @@ def limit_of(body: Mapping[str, Any], *keys: str, low: int = 1) -> int | None:
     return None
 
 
+def messages_of(body: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """The messages under `key`, at least one; `Refused` when they are not objects."""
+    messages = body.get(key)
+    if not isinstance(messages, list) or not messages:
+        raise invalid(
+            f"Missing required parameter: '{key}', at least one is needed.", key, "missing_required_parameter"
+        )
+    for place, message in enumerate(messages):
+        if not isinstance(message, Mapping):
+            raise invalid(f"Invalid type for '{key}[{place}]': expected an object.", f"{key}[{place}]", "invalid_type")
+    return messages
+
+
 def text_of(content: Any) -> str:
     """The text of a message's content, whichever of the accepted shapes it has."""
     if isinstance(content, str):
@@ -99,10 +112,10 @@ def text_of(content: Any) -> str:
     return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping))
 
 
-def last_user_text(messages: Iterable[Any]) -> str:
+def last_user_text(messages: Iterable[Mapping[str, Any]]) -> str:
     """The text of the last message whose role is user, empty when there is none."""
     for message in reversed(list(messages)):
-        if isinstance(message, Mapping) and message.get("role") == "user":
+        if message.get("role") == "user":
             return text_of(message.get("content"))
     return ""
 

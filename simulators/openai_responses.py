@@ -101,14 +101,14 @@ class OpenAIResponses:
 
 def _messages(body: Mapping[str, Any]) -> list[Any]:
     """The instructions and the input as messages."""
-    given = body.get("input")
     if body.get("previous_response_id") is not None:
         message = f"Previous response with id '{body['previous_response_id']}' not found."
         raise shared.invalid(message, "previous_response_id", "previous_response_not_found")
-    if isinstance(given, str):
+    given = body.get("input")
+    if isinstance(given, str) and given:
         given = [{"role": "user", "content": given}]
-    if not isinstance(given, list) or not given:
-        raise shared.invalid("Missing required parameter: 'input'.", "input", "missing_required_parameter")
+    else:
+        given = shared.messages_of(body, "input")
     instructions = body.get("instructions")
     return ([{"role": "system", "content": instructions}] if instructions else []) + given
 

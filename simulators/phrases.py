@@ -110,8 +110,12 @@ def _shortened(facts: str) -> str:
 
 
 def _cut(text: str, tokens: int) -> str:
+    """The text up to so many tokens; again if need be, because a shorter text may be cut into tokens differently."""
     found = pieces(text)
-    return text if len(found) <= tokens else "".join(found[:tokens]).rstrip()
+    while len(found) > tokens:
+        text = "".join(found[:tokens]).rstrip()
+        found = pieces(text)
+    return text
 
 
 def _particle(name: str, after_consonant: str, after_vowel: str) -> str:

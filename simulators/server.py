@@ -132,6 +132,7 @@ def application(shared: World) -> web.Application:
     app.router.add_get("/healthz", partial(_health, world=shared))
     app.router.add_get("/control/requests", partial(_shown, world=shared))
     app.router.add_delete("/control/requests", partial(_reset, world=shared))
+    app.router.add_post("/control/skip", partial(_skip, world=shared))
     return app
 
 
@@ -147,6 +148,15 @@ async def _shown(request: web.Request, world: World) -> web.Response:
 
 async def _reset(request: web.Request, world: World) -> web.Response:
     world.forget()
+    return web.Response(status=204)
+
+
+async def _skip(request: web.Request, world: World) -> web.Response:
+    try:
+        seconds = float(request.query["seconds"])
+    except (KeyError, ValueError):
+        return web.Response(status=400, text="seconds must be given, as a number")
+    world.calendar.skip(seconds)
     return web.Response(status=204)
 
 

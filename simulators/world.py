@@ -46,8 +46,10 @@ class Fingerprints:
 
 
 class Calendar:
-    """The time by which things expire, fill and come round. It runs with the clock, and can be moved ahead of it: nobody can
-    wait for a lifetime of an hour to end."""
+    """The time by which things expire, fill and come round.
+
+    It runs with the clock, and can be moved ahead of it: nobody can wait for a lifetime of an hour to end.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
