@@ -1,7 +1,11 @@
-"""Records and accounts of retrieval as messages. Decides nothing but which value goes into which field."""
+"""Records and accounts of retrieval as messages.
+
+Decides which value goes into which field, and that a record which was sent before is not put together again.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,18 +34,41 @@ def plan_event(plan: Plan, adapter: str) -> retrieval_pb2.RetrieveResponse:
     return retrieval_pb2.RetrieveResponse(plan=message)
 
 
-def internal_event(hits: Iterable[Hit], domain: Domain, language: str) -> retrieval_pb2.RetrieveResponse:
+class RecordMessages:
+    """Messages of catalogue records by language; the ``most`` that were asked for last are kept."""
+
+    def __init__(self, domain: Domain, *, most: int = 8192) -> None:
+        self._domain = domain
+        self._most = most
+        self._kept: OrderedDict[tuple[str, str], retrieval_pb2.Record] = OrderedDict()
+
+    def of(self, hit: Hit, language: str) -> retrieval_pb2.Record:
+        """A message of its own for a hit."""
+        key = hit.record.id, language
+        kept = self._kept.get(key)
+        if kept is None:
+            kept = self._kept[key] = _internal(hit.record, self._domain, language)
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(key)
+        message = retrieval_pb2.Record(section=hit.section, score=hit.score)
+        message.MergeFrom(kept)
+        return message
+
+
+def internal_event(hits: Iterable[Hit], messages: RecordMessages, language: str) -> retrieval_pb2.RetrieveResponse:
     """The batch of internal records, which may be empty."""
-    records = [_internal(hit, domain, language) for hit in hits]
+    records = [messages.of(hit, language) for hit in hits]
     batch = retrieval_pb2.RecordBatch(origin=retrieval_pb2.ORIGIN_INTERNAL, records=records)
     return retrieval_pb2.RetrieveResponse(records=batch)
 
 
 def web_event(
-    results: Iterable[WebResult], words: SectionWords, sections: Sequence[str]
+    results: Iterable[WebResult], words: SectionWords, sections: Sequence[str], query: str
 ) -> retrieval_pb2.RetrieveResponse:
     """The batch of web records."""
-    records = [_web(result, words.section_of(result, sections)) for result in results]
+    records = [_web(result, words.section_of(result, sections, query)) for result in results]
     return retrieval_pb2.RetrieveResponse(
         records=retrieval_pb2.RecordBatch(origin=retrieval_pb2.ORIGIN_WEB, records=records)
     )
@@ -65,11 +92,9 @@ def summary_event(
     return retrieval_pb2.RetrieveResponse(summary=summary)
 
 
-def _internal(hit: Hit, domain: Domain, language: str) -> retrieval_pb2.Record:
-    record = hit.record
+def _internal(record: Record, domain: Domain, language: str) -> retrieval_pb2.Record:
     return retrieval_pb2.Record(
         record_id=record.id,
-        section=hit.section,
         kind=record.kind,
         name=in_language(record.names, language),
         description=in_language(record.description, language),
@@ -77,7 +102,6 @@ def _internal(hit: Hit, domain: Domain, language: str) -> retrieval_pb2.Record:
         place=_place(record, language),
         attributes=_struct(attributes(record)),
         url=record.url,
-        score=hit.score,
         origin=retrieval_pb2.ORIGIN_INTERNAL,
     )
 

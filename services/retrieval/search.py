@@ -28,7 +28,9 @@ from services.retrieval.wanted import Wanted
 _CANDIDATES = 4
 """How many candidates each ranking brings for one record that is chosen."""
 _LEAST_CANDIDATES = 24
-_THEME_WEIGHT = 1.0
+# A theme that the query names counts as much as both searches together.
+_THEME_WEIGHT = 2.0
+_SUGGESTED_WEIGHT = 1.0
 _PART_WEIGHT = 1.5
 _PRICE_WEIGHT = 0.5
 
@@ -143,7 +145,8 @@ class CatalogueSearch:
     def _rankings(self, rows: Rows, query: _Query, most: int) -> list[Ranking]:
         wanted = query.wish.wanted
         rankings = [
-            self._by_theme(rows, wanted.themes),
+            self._by_theme(rows, wanted.themes, _THEME_WEIGHT),
+            self._by_theme(rows, wanted.suggested, _SUGGESTED_WEIGHT),
             Ranking(groups=[rows[query.parts[rows]].tolist()], weight=_PART_WEIGHT),
         ]
         if query.embedding is not None:
@@ -155,14 +158,14 @@ class CatalogueSearch:
             rankings.append(Ranking(groups=[dear.tolist()], weight=_PRICE_WEIGHT))
         return rankings
 
-    def _by_theme(self, rows: Rows, themes: Sequence[str]) -> Ranking:
+    def _by_theme(self, rows: Rows, themes: Sequence[str], weight: float) -> Ranking:
         """Records with the most of the wanted tags first; records with equally many tie, records with none are not in
         it."""
         matches = np.zeros(len(rows), dtype=np.int64)
         for theme in themes:
             matches += self._table.tagged(theme)[rows]
         levels = sorted(set(matches.tolist()) - {0}, reverse=True)
-        return Ranking(groups=[rows[matches == level].tolist() for level in levels], weight=_THEME_WEIGHT)
+        return Ranking(groups=[rows[matches == level].tolist() for level in levels], weight=weight)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,11 +65,12 @@ class RetrievalService(retrieval_pb2_grpc.RetrievalServiceServicer):
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._messages = outgoing.RecordMessages(parts.domain)
 
     async def Retrieve(  # type: ignore[override]  # the stubs know generators only; see the wire contract
         self, request: retrieval_pb2.RetrieveRequest, context: Any
     ) -> None:
-        await _Retrieval(self._parts, request, current(), context.write).run()
+        await _Retrieval(self._parts, self._messages, request, current(), context.write).run()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +92,16 @@ class _Internal:
 class _Retrieval:
     """One request from plan to summary."""
 
-    def __init__(self, parts: Parts, request: retrieval_pb2.RetrieveRequest, scope: RequestScope, send: Send) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        messages: outgoing.RecordMessages,
+        request: retrieval_pb2.RetrieveRequest,
+        scope: RequestScope,
+        send: Send,
+    ) -> None:
         self._parts = parts
+        self._messages = messages
         self._request = request
         self._scope = scope
         self._send = send
@@ -107,7 +116,7 @@ class _Retrieval:
             web = tasks.create_task(self._web(plan), name=WEB) if plan.web is WebChoice.ASKED else None
             await self._send(outgoing.plan_event(plan, adapter))
             internal = await self._internal(plan)
-            await self._send(outgoing.internal_event(internal.found.hits, self._parts.domain, self._language))
+            await self._send(outgoing.internal_event(internal.found.hits, self._messages, self._language))
             for degraded in (*internal.degraded, *_web_left_out(plan)):
                 await self._send(outgoing.notice_event(degraded))
             outcome = await web if web else None
@@ -119,7 +128,7 @@ class _Retrieval:
             if outcome.degraded:
                 await self._send(outgoing.notice_event(outcome.degraded))
         if results:
-            await self._send(outgoing.web_event(results, self._parts.words, self._sections))
+            await self._send(outgoing.web_event(results, self._parts.words, self._sections, self._request.query))
         hits = len(internal.found.hits)
         await self._send(outgoing.summary_event(hits, len(results), internal.found.given_up, stages))
 

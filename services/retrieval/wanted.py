@@ -42,9 +42,9 @@ class Place:
 class Wanted:
     """Conditions on records.
 
-    ``most_price`` None: any. ``least_price`` is a preference, not a limit. ``themes`` are preferred tags, those the
-    query names before those that its party suggests. ``spoken`` are words that conditions cover, of no use to a text
-    search.
+    ``most_price`` None: any. ``least_price`` is a preference, not a limit, and so are ``themes``, the tags that the
+    query names, and ``suggested``, further tags that its party suggests. ``spoken`` are words that conditions cover,
+    of no use to a text search.
     """
 
     places: tuple[Place, ...] = ()
@@ -53,6 +53,7 @@ class Wanted:
     most_price: int | None = None
     least_price: int | None = None
     themes: tuple[str, ...] = ()
+    suggested: tuple[str, ...] = ()
     no_tags: tuple[str, ...] = ()
     no_words: tuple[str, ...] = ()
     spoken: tuple[str, ...] = ()
@@ -62,8 +63,7 @@ def wanted_from(slots: Sequence[Slot], tags: Container[str], *, intent: str = ""
     """The conditions that slots stand for; ``tags`` are those the domain knows."""
     with_children = _has_children(slots)
     themes = [value for value in wanted(slots, "theme") if value in tags]
-    for party in wanted(slots, "party"):
-        themes += [theme for theme in _THEMES_OF_PARTY.get(party, ()) if theme in tags]
+    suggested = [theme for party in wanted(slots, "party") for theme in _THEMES_OF_PARTY.get(party, ())]
     ruled_out = [slot for slot in slots if _rules_out(slot)]
     most, least = _prices(slots, intent)
     return Wanted(
@@ -73,6 +73,7 @@ def wanted_from(slots: Sequence[Slot], tags: Container[str], *, intent: str = ""
         most_price=most,
         least_price=least,
         themes=tuple(dict.fromkeys(themes)),
+        suggested=tuple(dict.fromkeys(each for each in suggested if each in tags and each not in themes)),
         no_tags=tuple(dict.fromkeys(slot.value for slot in ruled_out if slot.value in tags)),
         no_words=tuple(dict.fromkeys(slot.value for slot in ruled_out if slot.value and slot.value not in tags)),
         spoken=tuple(slot.text for slot in slots if slot.text and slot.name != "theme"),

@@ -219,6 +219,8 @@ def test_a_page_is_for_a_section_where_its_words_speak_for_one(travel: Domain) -
     assert section("Tokyo in three days", "The best restaurants") == ""
     assert section("Hotels and restaurants in Tokyo") == ""
     assert section("Hoteliers meet") == ""
+    echo = WebResult(url="https://e.org", title="Hotels in Oslo: getting there", text="", score=1)
+    assert words.section_of(echo, sections, "hotels in Oslo") == ""
 
 
 def test_a_domain_needs_no_words_for_the_web_but_they_must_be_well_formed(tmp_path: Path) -> None:

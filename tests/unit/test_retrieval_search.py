@@ -93,13 +93,14 @@ def test_children_are_known_by_party_or_by_number(slots: list[Slot], expected: b
     assert wanted_from(slots, ()).with_children is expected
 
 
-def test_a_party_suggests_themes_after_those_that_were_named() -> None:
+def test_a_party_suggests_themes_beside_those_that_were_named() -> None:
     slots = [
         Slot(name="party", value="family"),
         Slot(name="theme", value="beach"),
         Slot(name="theme", value="unheard-of"),
     ]
-    assert wanted_from(slots, {"beach", "family", "kids"}).themes == ("beach", "family", "kids")
+    wanted = wanted_from(slots, {"beach", "family", "kids"})
+    assert (wanted.themes, wanted.suggested) == (("beach",), ("family", "kids"))
 
 
 def test_themes_and_words_can_be_ruled_out() -> None:

@@ -80,16 +80,17 @@ class SectionWords:
 
     words: Mapping[str, tuple[str, ...]]
 
-    def section_of(self, result: WebResult, sections: Sequence[str]) -> str:
+    def section_of(self, result: WebResult, sections: Sequence[str], query: str = "") -> str:
         """The one section that the title speaks for; empty when it is none or more than one.
 
-        The text is no witness: a page about routes mentions cafes as well.
+        The text is no witness: a page about routes mentions cafes as well. Nor are words of the query: titles echo it.
         """
-        named = [section for section in sections if self._speaks_for(section, result.title.casefold())]
+        title, asked = result.title.casefold(), query.casefold()
+        named = [section for section in sections if self._speaks_for(section, title, asked)]
         return named[0] if len(named) == 1 else ""
 
-    def _speaks_for(self, section: str, text: str) -> bool:
-        return any(_occurs(word, text) for word in self.words.get(section, ()))
+    def _speaks_for(self, section: str, title: str, asked: str) -> bool:
+        return any(_occurs(word, title) and not _occurs(word, asked) for word in self.words.get(section, ()))
 
 
 def section_words(domain_root: Path) -> SectionWords:
