@@ -20,7 +20,7 @@ from math import floor, inf
 
 from headway.budget import Budget, Tier
 
-HEADROOM = 1.25
+HEADROOM = 1.4
 """Items vary; the limit leaves room so that the last one is not cut off."""
 ENVELOPE_TOKENS = 16
 """What stands around the items, and the least that providers accept as a limit."""

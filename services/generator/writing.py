@@ -58,7 +58,8 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What became of it. ``stages`` hold all attempts with their usage and cost."""
+    """What became of it. ``ttft`` is counted from the arrival of the request; ``stages`` hold all attempts with
+    their usage and cost."""
 
     finish: Finish
     items: int
@@ -91,14 +92,14 @@ class Desk:
 
     def plan(self, ask: Ask) -> Choice:
         """What the writing of that request will begin with."""
-        return self.choose(ask, _usable(ask), without=frozenset())
+        return self.choose(ask, _usable(ask), self.item_length.tokens(ask.language), without=frozenset())
 
-    def choose(self, ask: Ask, count: int, *, without: frozenset[Key]) -> Choice:
-        """The rung for ``count`` items now."""
+    def choose(self, ask: Ask, count: int, item_tokens: float, *, without: frozenset[Key]) -> Choice:
+        """The rung for ``count`` items of so many tokens now."""
         situation = Situation(
             time_left=ask.limit.remaining(),
             count=count,
-            item_tokens=self.item_length.tokens(ask.language),
+            item_tokens=item_tokens,
             complexity=ask.complexity,
             budget=ask.budget,
             first_item_within=ask.first_item_within,
@@ -135,6 +136,8 @@ class _Writing:
         self._began = desk.clock()
         self._allowance = ask.limit.remaining()
         self._chose_fewer = False
+        self._ttft: float | None = None
+        self._item_tokens = desk.item_length.tokens(ask.language)
 
     @property
     def _missing(self) -> int:
@@ -147,7 +150,7 @@ class _Writing:
             result = await self._attempt(choice.rung, choice.max_tokens)
             if not await self._goes_on(choice.rung, result):
                 break
-            choice = self._desk.choose(self._ask, self._missing, without=self._without)
+            choice = self._desk.choose(self._ask, self._missing, self._item_tokens, without=self._without)
         if self._missing > 0 and choice.rung is None:
             await self._say_why_no_model(choice)
         stages = [self._stage()]
@@ -157,7 +160,7 @@ class _Writing:
             finish=self._finish(),
             items=self._items,
             dropped=self._dropped,
-            ttft=next((each.ttft for each in self._attempts if each.ttft is not None), None),
+            ttft=self._ttft,
             stages=tuple(stages),
         )
 
@@ -166,7 +169,6 @@ class _Writing:
         writer = desk.ladder.writer(rung)
         prefix = desk.prefixes[writer.model.structured_output]
         left = ask.limit.remaining()
-        item_tokens = desk.item_length.tokens(ask.language)
         call = Call(
             model=rung.model,
             prefix=prefix.text,
@@ -186,7 +188,7 @@ class _Writing:
         )
         others = [each for each in desk.ladder.rungs(without=self._without) if each != rung and self._may(each)]
         limits = Limits(
-            first_within=policy.first_content_wait(rung, others, time_left=left, item_tokens=item_tokens),
+            first_within=policy.first_content_wait(rung, others, time_left=left, item_tokens=self._item_tokens),
             silence=policy.silence_limit(rung),
             instant=ask.limit.instant - policy.FLOOR_COST,
         )
@@ -197,11 +199,14 @@ class _Writing:
             intake=self._intake,
             fields=desk.fields,
             wanted=self._missing,
-            item_tokens=item_tokens,
+            item_tokens=self._item_tokens,
             emit=lambda draft: self._send(draft, rung.tier),
             clock=desk.clock,
         )
+        began = desk.clock()
         result = await reading.run(writer.provider, limits)
+        if self._ttft is None and result.attempt.ttft is not None:
+            self._ttft = began - ask.arrived + result.attempt.ttft
         usage = replace(result.attempt.usage, cost_usd=writer.model.prices.cost(result.attempt.usage))
         self._note_cache(rung, usage, expected=expected_cached)
         if result.stop is Stop.END:
@@ -229,6 +234,10 @@ class _Writing:
         """Whether another rung is to be asked for the rest; says what went wrong."""
         if self._missing <= 0:
             return False
+        if result.stop is Stop.MAX_TOKENS:
+            # Items are longer here than was expected, so more tokens are allowed for the rest.
+            self._item_tokens *= 2
+            return len(self._attempts) < MOST_ATTEMPTS
         if result.error is None:
             return await self._after_a_good_end(rung, result)
         self._desk.ladder.note_failure(rung, result.error)
@@ -248,9 +257,6 @@ class _Writing:
             self._out_of_time = True
             await self._degrade(Degradation.OUT_OF_TIME, "stopped after an item: the next one would have come too late")
             return False
-        if result.stop is Stop.MAX_TOKENS:
-            # What is missing did not fit into the tokens that the time allowed; perhaps it fits now.
-            return len(self._attempts) < MOST_ATTEMPTS
         if result.dropped:
             await self._degrade(
                 Degradation.INVALID_OUTPUT, f"{rung.backend} {rung.model}: {result.dropped} items could not be used"

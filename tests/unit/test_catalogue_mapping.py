@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -209,3 +210,17 @@ def test_what_is_wrong_with_a_record_is_named(change: dict[str, Any], complaint:
     data = {"id": "x", "kind": "sight", "names": {"en": "A"}, "city": "jeju", "source": "test", **change}
     with pytest.raises(RecordError, match=re.escape(complaint)):
         record_from(data)
+
+
+def test_the_examples_of_the_guide_are_valid(root: Path, tmp_path: Path) -> None:
+    guide = (root / "docs" / "guides" / "catalogue.md").read_text(encoding="utf-8")
+    blocks = [
+        "\n".join(line[4:] for line in block.splitlines())
+        for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", guide, re.MULTILINE)
+    ]
+    example = next(block for block in blocks if "Moonlight Harbour" in block)
+    assert record_from(json.loads(example)).city == "jeju"
+    mapping = next(block for block in blocks if "[constants]" in block)
+    assert mapped(tmp_path, mapping).kinds["*"] == "sight"
+    named = next(line for line in guide.splitlines() if "`openstreetmap`" in line)
+    assert set(re.findall(r"`([a-z-]+)`", named)) == set(shipped_names()) - {"default"}

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.generator.drafts import BODY_CHARS, Drop, Intake
 from headway.plain_text import plain
 from headway.records import Record
+from services.generator.drafts import BODY_CHARS, Drop, Intake
 from services.generator.schema_check import compiled
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "domains/travel/item.schema.json").read_text(encoding="utf-8"))

@@ -53,9 +53,13 @@ def test_whatever_data_is_sent_comes_out(data: list[bytes]) -> None:
 @pytest.mark.parametrize("endless", [b"x" * 50, b"data: x\n", b": comment\n"])
 def test_an_event_without_end_is_refused(endless: bytes) -> None:
     stream = EventStream(max_event_bytes=1000)
-    with pytest.raises(EventTooLarge):
+
+    def feed_for_ever() -> None:
         for _ in range(1000):
             stream.feed(endless)
+
+    with pytest.raises(EventTooLarge):
+        feed_for_ever()
 
 
 def test_many_small_events_are_not_taken_for_a_large_one() -> None:

@@ -56,10 +56,8 @@ class AnthropicProvider:
                         yield piece
         except anthropic.APIStatusError as fault:
             raise failures.of_response(fault.status_code, fault.body, fault.response.headers) from fault
-        except anthropic.APITimeoutError as fault:
-            raise UpstreamError(Failure.TIMEOUT, "no connection in time") from fault
         except anthropic.APIConnectionError as fault:
-            raise UpstreamError(Failure.CONNECTION, f"{fault.__cause__ or fault!r}") from fault
+            raise wire.broken(fault) from fault
         except (LookupError, TypeError, AttributeError) as fault:
             # What reads the events trusts their shape; one that has another is no event of the protocol.
             raise UpstreamError(Failure.INVALID_STREAM, f"an event has an unknown shape: {fault!r}") from fault
@@ -74,7 +72,7 @@ class AnthropicProvider:
         except anthropic.APIStatusError:
             return  # any answer has opened the connection; whether the key is good shows at the first call
         except anthropic.APIConnectionError as fault:
-            raise UpstreamError(Failure.CONNECTION, f"{fault.__cause__ or fault!r}") from fault
+            raise wire.broken(fault) from fault
 
 
 def _arguments(call: Call) -> dict[str, Any]:

@@ -48,7 +48,9 @@ _BY_STATUS: Mapping[int, Failure] = {
     504: Failure.TIMEOUT,
     529: Failure.OVERLOADED,
 }
+# Anthropic has no codes for these two.
 _TOO_LONG = ("prompt is too long", "maximum context length", "context window")
+_BLOCKED = ("content filtering policy",)
 
 
 def of_response(status: int, body: object, headers: Mapping[str, str]) -> UpstreamError:
@@ -57,17 +59,15 @@ def of_response(status: int, body: object, headers: Mapping[str, str]) -> Upstre
     failure = _BY_STATUS.get(status) or _named(error)
     if failure is None or (failure is Failure.BAD_REQUEST and status >= 500):
         failure = Failure.SERVER_ERROR if status >= 500 else Failure.BAD_REQUEST
-    if failure is Failure.BAD_REQUEST and _is_too_long(error):
-        failure = Failure.CONTEXT_LENGTH
-    return UpstreamError(failure, f"status {status}: {_words(error)}", retry_after=retry_after(headers))
+    return UpstreamError(
+        _by_words(failure, error), f"status {status}: {_words(error)}", retry_after=retry_after(headers)
+    )
 
 
 def of_event(body: object) -> UpstreamError:
     """The error that an event inside a stream means, in either shape."""
     error = _error_object(body)
-    failure = _named(error) or Failure.SERVER_ERROR
-    if failure is Failure.BAD_REQUEST and _is_too_long(error):
-        failure = Failure.CONTEXT_LENGTH
+    failure = _by_words(_named(error) or Failure.SERVER_ERROR, error)
     return UpstreamError(failure, f"inside the stream: {_words(error)}")
 
 
@@ -111,9 +111,14 @@ def _named(error: Mapping[str, Any]) -> Failure | None:
     return None
 
 
-def _is_too_long(error: Mapping[str, Any]) -> bool:
-    message = error.get("message")
-    return isinstance(message, str) and any(words in message.lower() for words in _TOO_LONG)
+def _by_words(failure: Failure, error: Mapping[str, Any]) -> Failure:
+    """What a bad request was bad for, where only its message says so."""
+    message = str(error.get("message")).lower()
+    if failure is not Failure.BAD_REQUEST:
+        return failure
+    if any(words in message for words in _TOO_LONG):
+        return Failure.CONTEXT_LENGTH
+    return Failure.REFUSED if any(words in message for words in _BLOCKED) else failure
 
 
 def _words(error: Mapping[str, Any]) -> str:

@@ -51,10 +51,8 @@ class OpenAIProvider:
                         yield piece
         except openai.APIStatusError as fault:
             raise failures.of_response(fault.status_code, fault.body, fault.response.headers) from fault
-        except openai.APITimeoutError as fault:
-            raise UpstreamError(Failure.TIMEOUT, "no connection in time") from fault
         except openai.APIConnectionError as fault:
-            raise UpstreamError(Failure.CONNECTION, f"{fault.__cause__ or fault!r}") from fault
+            raise wire.broken(fault) from fault
         except (LookupError, TypeError, AttributeError) as fault:
             # What reads the events trusts their shape; one that has another is no event of the protocol.
             raise UpstreamError(Failure.INVALID_STREAM, f"an event has an unknown shape: {fault!r}") from fault
@@ -69,7 +67,7 @@ class OpenAIProvider:
         except openai.APIStatusError:
             return  # any answer has opened the connection; whether the key is good shows at the first call
         except openai.APIConnectionError as fault:
-            raise UpstreamError(Failure.CONNECTION, f"{fault.__cause__ or fault!r}") from fault
+            raise wire.broken(fault) from fault
 
 
 def _arguments(call: Call) -> dict[str, Any]:

@@ -39,12 +39,23 @@ async def events(response: httpx2.Response) -> AsyncIterator[list[tuple[bytes, b
         async for chunk in response.aiter_bytes():
             if found := stream.feed(chunk):
                 yield found
-    except httpx2.TimeoutException as fault:
-        raise UpstreamError(Failure.TIMEOUT, f"while reading: {fault!r}") from fault
     except httpx2.HTTPError as fault:
-        raise UpstreamError(Failure.CONNECTION, f"while reading: {fault!r}") from fault
+        raise broken(fault) from fault
     except EventTooLarge as fault:
         raise UpstreamError(Failure.INVALID_STREAM, str(fault)) from fault
+
+
+def broken(fault: BaseException) -> UpstreamError:
+    """The error of a connection that could not be made or did not hold.
+
+    The first cause tells a timeout from the rest: the SDKs' names for it differ between their transports, and
+    OpenAI's calls a reset a timeout.
+    """
+    first = fault
+    while first.__cause__ is not None:
+        first = first.__cause__
+    failure = Failure.TIMEOUT if isinstance(first, TimeoutError) else Failure.CONNECTION
+    return UpstreamError(failure, repr(first))
 
 
 async def drained(pieces: AsyncIterator[object]) -> None:
