@@ -22,6 +22,9 @@ from simulators.turn import Call, Fingerprint, Incoming, Level, Refused
 
 VERSIONS = ("2023-06-01", "2026-10-21")
 LOOK_BACK_BLOCKS = 20
+READ_PRICE = 0.1
+WRITE_PRICES = {300.0: 1.25, 3_600.0: 2.0}
+"""By lifetime in seconds, in ordinary input tokens."""
 MOST_BREAKPOINTS = 4
 KINDS = {
     400: "invalid_request_error",
@@ -119,6 +122,10 @@ class AnthropicMessages:
         refused = self.error(429, message=f"This request would exceed your organization's limit of {words} per minute.")
         refused.headers["retry-after"] = str(max(1, ceil(wait)))
         return refused
+
+    def billed_input(self, call: Call, found: Found) -> float:
+        """Reading costs a tenth, writing a quarter more for five minutes and twice as much for an hour."""
+        return found.billed(call.prefix.total_tokens, read_price=READ_PRICE, write_prices=WRITE_PRICES)
 
     def diagnosis(self, earlier: Fingerprint | None, call: Call, found: Found) -> Mapping[str, Any] | None:
         """`diagnostics`: None when there was nothing to compare with or the prompts did not diverge."""

@@ -205,6 +205,7 @@ def _count_input(dialect: Dialect, world: World, entry: Entry, call: Call, found
     entry.input_tokens = call.prefix.total_tokens
     entry.cache_read_tokens = found.read_tokens
     entry.cache_write_tokens = found.all_written_tokens
+    entry.billed_input = dialect.billed_input(call, found)
     uncached = call.prefix.total_tokens - found.read_tokens
     world.buckets.take(_owner(call), dialect.limits(world.scenario), "input_tokens", uncached)
 

@@ -37,6 +37,8 @@ class Entry:
     """All of them: read from the cache, written to it, and the rest."""
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    billed_input: float = 0.0
+    """What the input costs, in ordinary input tokens: reading from the cache costs less, writing to it more."""
     output_tokens: int = 0
     """Generated, and billed, so far."""
     simulated: tuple[str, ...] = ()

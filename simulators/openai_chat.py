@@ -96,6 +96,10 @@ class OpenAIChat:
         """429."""
         return shared.too_much(limit, wait, model)
 
+    def billed_input(self, call: Call, found: Found) -> float:
+        """What the input costs, in ordinary input tokens."""
+        return shared.billed_input(call, found)
+
     def diagnosis(self, earlier: Fingerprint | None, call: Call, found: Found) -> Mapping[str, Any] | None:
         """This endpoint has none."""
         return None

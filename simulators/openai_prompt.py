@@ -12,13 +12,15 @@ from typing import Any
 
 import orjson
 
-from simulators.prompt_cache import Position, Prefix, keyed
+from simulators.prompt_cache import Found, Position, Prefix, keyed
 from simulators.scenario import Limits, Model, Scenario
 from simulators.schemas import openai_fault
 from simulators.tokens import BYTES_PER_TOKEN, count
-from simulators.turn import Fingerprint, Incoming, Level, Refused, Usage
+from simulators.turn import Call, Fingerprint, Incoming, Level, Refused, Usage
 
 LIFETIMES = {"30m": 1_800.0, "12h": 43_200.0}
+READ_PRICE = 0.1
+WRITE_PRICE = 1.25
 STEP_TOKENS = 128
 LEAST_TOKENS = 1_024
 MOST_WRITTEN = 4
@@ -281,6 +283,13 @@ def too_much(limit: str, wait: float, model: str) -> Refused:
 def limits_of(scenario: Scenario) -> Limits:
     """The scenario's limits for this provider."""
     return scenario.openai_limits
+
+
+def billed_input(call: Call, found: Found) -> float:
+    """Reading costs a tenth; writing a quarter more, where the model counts it."""
+    price = WRITE_PRICE if call.model.cache_options else 1.0
+    prices = dict.fromkeys(LIFETIMES.values(), price)
+    return found.billed(call.prefix.total_tokens, read_price=READ_PRICE, write_prices=prices)
 
 
 def input_details(usage: Usage, model: Model) -> dict[str, Any]:

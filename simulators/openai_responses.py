@@ -80,6 +80,10 @@ class OpenAIResponses:
         """429."""
         return shared.too_much(limit, wait, model)
 
+    def billed_input(self, call: Call, found: Found) -> float:
+        """What the input costs, in ordinary input tokens."""
+        return shared.billed_input(call, found)
+
     def diagnosis(self, earlier: Fingerprint | None, call: Call, found: Found) -> Mapping[str, Any] | None:
         """`prompt_cache_diagnostics`: a hit, or the first thing that differs from the response it is compared
         with."""

@@ -59,6 +59,12 @@ class Found:
     machine: int = 0
     """Where it was looked for, and will be kept."""
 
+    def billed(self, total_tokens: int, *, read_price: float, write_prices: Mapping[float, float]) -> float:
+        """What an input of so many tokens costs, in ordinary input tokens; the prices of writing go by lifetime."""
+        ordinary = total_tokens - self.read_tokens - self.all_written_tokens
+        written = sum(tokens * write_prices[lifetime] for lifetime, tokens in self.written_tokens.items())
+        return ordinary + self.read_tokens * read_price + written
+
     @property
     def all_written_tokens(self) -> int:
         """Over all lifetimes."""

@@ -182,6 +182,9 @@ class Dialect(Protocol):
     def too_much(self, limit: str, wait: float, model: str) -> Refused:
         """The error when a limit is used up for so many seconds."""
 
+    def billed_input(self, call: Call, found: Found) -> float:
+        """What the input costs, in ordinary input tokens."""
+
     def diagnosis(self, earlier: Fingerprint | None, call: Call, found: Found) -> Mapping[str, Any] | None:
         """Why the cache was not read as it was for the earlier answer; None when nothing is to be said."""
 

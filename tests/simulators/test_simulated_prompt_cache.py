@@ -60,6 +60,16 @@ class TestAnthropic:
             assert each.input_tokens + each.cache_creation_input_tokens + each.cache_read_input_tokens == whole
         assert second.input_tokens == first.input_tokens < 200
 
+    @pytest.mark.parametrize(("control", "price"), [(SHORT, 1.25), (LONG, 2.0)])
+    async def test_writing_costs_more_and_reading_costs_less_than_ordinary_input(self, zero, claude, control, price):
+        client = claude(zero)
+        for _ in range(2):
+            await usage(client, system=[block(GUIDE, control)])
+        first, second = zero.requests
+        kept = first.cache_write_tokens
+        assert first.billed_input == pytest.approx(first.input_tokens - kept + kept * price)
+        assert second.billed_input == pytest.approx(second.input_tokens - kept + kept * 0.1)
+
     async def test_two_breakpoints_are_read_as_far_as_both_agree(self, zero, claude):
         client = claude(zero)
         await usage(client, system=[block(GUIDE, LONG), block(OTHER, SHORT)])
@@ -207,6 +217,18 @@ class TestOpenAI:
         assert first.cached_tokens == 0
         assert first.cache_write_tokens >= second.cached_tokens >= 1024
         assert second.cache_write_tokens > 1024
+
+    @pytest.mark.parametrize(("model", "price"), [("gpt-6-sol", 1.25), ("gpt-5.5", 1.0)])
+    async def test_writing_costs_more_since_it_is_counted(self, zero, gpt, model, price):
+        messages = [{"role": "system", "content": GUIDE}, {"role": "user", "content": PROMPT}]
+        client = gpt(zero)
+        answers = [await client.chat.completions.create(model=model, messages=messages) for _ in range(2)]
+        first, second = zero.requests
+        kept = second.cache_read_tokens
+        assert first.billed_input == pytest.approx(first.input_tokens - kept + kept * price)
+        assert second.billed_input == pytest.approx(second.input_tokens - kept + kept * 0.1)
+        counted = answers[0].usage.prompt_tokens_details.cache_write_tokens
+        assert counted == (kept if price > 1 else 0)
 
     async def test_an_entry_lives_for_half_an_hour_from_its_last_use(self, zero, gpt):
         client = gpt(zero)

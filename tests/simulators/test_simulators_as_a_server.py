@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from io import BytesIO
 from typing import Any
@@ -11,6 +12,7 @@ import anthropic
 import pytest
 from simulated_asks import PROMPT, scenario_of
 
+from simulators.cost import measure
 from simulators.journal import KEPT_BODIES, Journal
 from simulators.server import running
 
@@ -133,6 +135,13 @@ async def test_they_cost_little_themselves(zero):
         spent = time.process_time() - began
     assert min(events) > 60
     assert spent / 100 < 0.02
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the CPU time of a process from /proc")
+async def test_their_cost_can_be_measured_apart_from_the_callers(zero):
+    measured = await measure("zero")
+    assert measured["events_per_answer"] > 60
+    assert 0 < measured["cpu_ms_per_answer"] < 10
 
 
 async def test_tokens_are_paced_by_a_schedule_that_does_not_drift(start):
