@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from simulators import openai_errors as errors
 from simulators import openai_prompt as shared
 from simulators.prompt_cache import Found
 from simulators.scenario import Limits, Scenario
@@ -43,7 +44,7 @@ class OpenAIChat:
         name, model = shared.model_of(incoming)
         messages = shared.messages_of(body, "messages")
         if shared.table_of(body, "prompt_cache_options").get("ttl", "30m") != "30m":
-            raise shared.invalid("Invalid value: only '30m' is supported.", "prompt_cache_options.ttl")
+            raise errors.invalid("Invalid value: only '30m' is supported.", "prompt_cache_options.ttl")
         form = shared.table_of(body, "response_format")
         parameters = {
             "text_format_changed": form,
@@ -74,27 +75,27 @@ class OpenAIChat:
 
     def refusal(self, refused: Refused, request_id: str) -> bytes:
         """The error body, as the SDK's exceptions read it."""
-        return orjson.dumps({"error": shared.error_body(refused)})
+        return orjson.dumps({"error": errors.error_body(refused)})
 
     def error(self, status: int, **facts: str) -> Refused:
         """The provider's error of that status."""
-        return shared.prepared(status, **facts)
+        return errors.prepared(status, **facts)
 
     def headers(self, request_id: str, seconds: float) -> dict[str, str]:
         """The headers of every response."""
-        return shared.response_headers(request_id, seconds)
+        return errors.response_headers(request_id, seconds)
 
     def limits(self, scenario: Scenario) -> Limits:
         """The scenario's limits for this provider."""
-        return shared.limits_of(scenario)
+        return errors.limits_of(scenario)
 
     def limit_headers(self, levels: Mapping[str, Level], epoch: float) -> dict[str, str]:
         """How far each limit is used up."""
-        return shared.limit_headers(levels)
+        return errors.limit_headers(levels)
 
     def too_much(self, limit: str, wait: float, model: str) -> Refused:
         """429."""
-        return shared.too_much(limit, wait, model)
+        return errors.too_much(limit, wait, model)
 
     def billed_input(self, call: Call, found: Found) -> float:
         """What the input costs, in ordinary input tokens."""
@@ -171,7 +172,7 @@ class ChatTurn:
 
     def failure(self, kind: str, shape: str) -> bytes:
         """An event whose data has the key `error`; with shape `typed` also a `type`, as was seen of overloads."""
-        error = shared.failure_body(kind)
+        error = errors.failure_body(kind)
         data = {"type": "error", "error": error} if shape == "typed" else {"error": error}
         return b"data: " + orjson.dumps(data) + b"\n\n"
 
@@ -224,7 +225,7 @@ class ChatTurn:
 def _stops(stop: Any) -> tuple[str, ...]:
     stops = [stop] if isinstance(stop, str) else stop or []
     if not isinstance(stops, list) or not all(isinstance(each, str) and each for each in stops):
-        raise shared.invalid("Invalid type for 'stop': expected a text or a list of texts.", "stop", "invalid_type")
+        raise errors.invalid("Invalid type for 'stop': expected a text or a list of texts.", "stop", "invalid_type")
     return tuple(stops)
 
 
@@ -235,7 +236,7 @@ def _schema(form: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return {"type": "object"}
     described = form.get("json_schema")
     if form.get("type") != "json_schema" or not isinstance(described, Mapping):
-        raise shared.invalid(
+        raise errors.invalid(
             "Missing required parameter: 'response_format.json_schema'.", "response_format.json_schema"
         )
     return shared.checked_schema(described, "response_format.json_schema")

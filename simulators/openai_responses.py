@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from simulators import openai_errors as errors
 from simulators import openai_prompt as shared
 from simulators.openai_responses_frames import ResponseTurn
 from simulators.prompt_cache import Found
@@ -58,27 +59,27 @@ class OpenAIResponses:
 
     def refusal(self, refused: Refused, request_id: str) -> bytes:
         """The error body, as the SDK's exceptions read it."""
-        return orjson.dumps({"error": shared.error_body(refused)})
+        return orjson.dumps({"error": errors.error_body(refused)})
 
     def error(self, status: int, **facts: str) -> Refused:
         """The provider's error of that status."""
-        return shared.prepared(status, **facts)
+        return errors.prepared(status, **facts)
 
     def headers(self, request_id: str, seconds: float) -> dict[str, str]:
         """The headers of every response."""
-        return shared.response_headers(request_id, seconds)
+        return errors.response_headers(request_id, seconds)
 
     def limits(self, scenario: Scenario) -> Limits:
         """The scenario's limits for this provider."""
-        return shared.limits_of(scenario)
+        return errors.limits_of(scenario)
 
     def limit_headers(self, levels: Mapping[str, Level], epoch: float) -> dict[str, str]:
         """How far each limit is used up."""
-        return shared.limit_headers(levels)
+        return errors.limit_headers(levels)
 
     def too_much(self, limit: str, wait: float, model: str) -> Refused:
         """429."""
-        return shared.too_much(limit, wait, model)
+        return errors.too_much(limit, wait, model)
 
     def billed_input(self, call: Call, found: Found) -> float:
         """What the input costs, in ordinary input tokens."""
@@ -107,7 +108,7 @@ def _messages(body: Mapping[str, Any]) -> list[Any]:
     """The instructions and the input as messages."""
     if body.get("previous_response_id") is not None:
         message = f"Previous response with id '{body['previous_response_id']}' not found."
-        raise shared.invalid(message, "previous_response_id", "previous_response_not_found")
+        raise errors.invalid(message, "previous_response_id", "previous_response_not_found")
     given = body.get("input")
     if isinstance(given, str) and given:
         given = [{"role": "user", "content": given}]
@@ -123,5 +124,5 @@ def _schema(form: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if form.get("type") == "json_object":
         return {"type": "object"}
     if form.get("type") != "json_schema":
-        raise shared.invalid(f"Invalid value: '{form.get('type')}'.", "text.format.type", "invalid_value")
+        raise errors.invalid(f"Invalid value: '{form.get('type')}'.", "text.format.type", "invalid_value")
     return shared.checked_schema(form, "text.format")

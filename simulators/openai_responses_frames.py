@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from simulators import openai_errors as errors
 from simulators import openai_prompt as shared
 from simulators.turn import COMPLETE, REFUSAL, STOPPED, Call, Heading, Usage
 
@@ -98,7 +99,7 @@ class ResponseTurn:
         has one;
         `failed` is `response.failed`.
         """
-        error = shared.failure_body(kind)
+        error = errors.failure_body(kind)
         if shape == "failed":
             failed = {**self._response("failed"), "error": {"code": error["code"], "message": error["message"]}}
             return self._event("response.failed", response=failed)
