@@ -1,4 +1,4 @@
-"""Decides what OpenAI's two endpoints accept alike: access, models, schemas, and how a prompt is cut for the prompt cache.
+"""Decides what OpenAI's two endpoints accept alike: access, models, schemas, and how a prompt is cut for its cache.
 
 Refuses to know either endpoint's events, and errors that no request causes (`simulators.openai_errors`).
 """
