@@ -152,7 +152,8 @@ def _meta(path: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
         raise _unusable(path, "is not a catalogue index", None)
     if meta.get("version") != VERSION:
         raise _unusable(path, f"has version {meta.get('version')}, this program reads version {VERSION}", None)
-    if missing := [key for key in ("embedding_model", "records", "own") if key not in meta]:
+    wanted = {"embedding_model": str, "records": int, "own": int}
+    if missing := [key for key, kind in wanted.items() if not isinstance(meta.get(key), kind)]:
         raise _unusable(path, f"does not say its {', '.join(missing)}", None)
     return meta
 

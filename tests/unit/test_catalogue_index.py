@@ -101,6 +101,15 @@ def test_an_index_of_a_later_version_is_refused(tmp_path: Path) -> None:
         load(tmp_path / "i")
 
 
+def test_an_index_that_does_not_say_what_it_is_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "i", "w") as archive:
+        archive.writestr(
+            "meta.json", json.dumps({"format": "headway-catalogue", "version": 1, "records": 1, "own": "x"})
+        )
+    with pytest.raises(IndexFileError, match="does not say its embedding_model, own"):
+        load(tmp_path / "i")
+
+
 def test_damage_anywhere_is_found(tmp_path: Path) -> None:
     path = tmp_path / "i"
     save(build(HashEncoder(), own=[place(number) for number in range(20)]), path)

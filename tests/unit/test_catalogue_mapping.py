@@ -214,10 +214,8 @@ def test_what_is_wrong_with_a_record_is_named(change: dict[str, Any], complaint:
 
 def test_the_examples_of_the_guide_are_valid(root: Path, tmp_path: Path) -> None:
     guide = (root / "docs" / "guides" / "catalogue.md").read_text(encoding="utf-8")
-    blocks = [
-        "\n".join(line[4:] for line in block.splitlines())
-        for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", guide, re.MULTILINE)
-    ]
+    found = re.findall(r"(?:^    .*\n|^\n(?=    ))+", guide, re.MULTILINE)
+    blocks = ["\n".join(line[4:] for line in block.splitlines()) for block in found]
     example = next(block for block in blocks if "Moonlight Harbour" in block)
     assert record_from(json.loads(example)).city == "jeju"
     mapping = next(block for block in blocks if "[constants]" in block)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,15 @@ from hypothesis import strategies as st
 
 from headway.catalogue.record import Record
 from headway.domain import Domain, DomainError, load
+from headway.ledger import Degradation
 from headway.settings import SettingsError, read
 from services.retrieval.config import RetrievalConfig
 from services.retrieval.facts import MAX_FACTS, attributes, facts
 from services.retrieval.policy import Rung, Situation, WebChoice, planned
+from services.retrieval.web.brave import _results as brave_results
 from services.retrieval.web.results import SectionWords, WebResult, result_from, safe_url, section_words
+from services.retrieval.web.search import WebSearchError
+from services.retrieval.web.tavily import _results as tavily_results
 
 
 @functools.cache
@@ -228,3 +233,28 @@ def test_a_domain_needs_no_words_for_the_web_but_they_must_be_well_formed(tmp_pa
     (tmp_path / "web.toml").write_text('[sections]\nfood = "x"', encoding="utf-8")
     with pytest.raises(DomainError, match=r"web\.toml"):
         section_words(tmp_path)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.just("https://example.org/x"),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["results", "web", "url", "title", "content", "description", "score"]), inner)
+    ),
+    max_leaves=20,
+)
+
+
+@given(answer=json_values, read_answer=st.sampled_from([tavily_results, brave_results]))
+def test_whatever_a_provider_answers_is_results_or_a_failure_with_its_class(
+    answer: Any, read_answer: Callable[[Any, int], tuple[WebResult, ...]]
+) -> None:
+    found: tuple[WebResult, ...] = ()
+    failed = None
+    try:
+        found = read_answer(answer, 3)
+    except WebSearchError as failure:
+        failed = failure.degradation
+    assert failed in (None, Degradation.INVALID_OUTPUT)
+    assert len(found) <= 3
+    assert all(safe_url(result.url) and result.title for result in found)
