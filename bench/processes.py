@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import socket
 import sys
 import tempfile
@@ -132,6 +133,7 @@ async def mesh(
     addresses = {name: f"{HOST}:{free_port(metrics=True)}" for name in SERVICES}
     async with AsyncExitStack() as lifetimes:
         folder = await lifetimes.enter_async_context(_folder())
+        _lend_index(folder)
         settings = _settings(upstream, addresses, folder) | dict(environment or {})
         children = {
             name: await lifetimes.enter_async_context(
@@ -149,12 +151,20 @@ async def mesh(
         )
 
 
+def _lend_index(folder: Path) -> None:
+    """Copies the catalogue index that the project has, when it has one: the service makes it afresh if it is stale."""
+    made = ROOT / "var" / "catalogue.index"
+    if made.exists():
+        shutil.copyfile(made, folder / made.name)
+
+
 def _settings(upstream: Upstream, addresses: Mapping[str, str], state: Path) -> dict[str, str]:
     settings = {
         "HEADWAY_DOMAIN": str(ROOT / "domains" / "travel"),
         "HEADWAY_MODELS": str(ROOT / "models"),
         "HEADWAY_STATE": str(state),
         "HEADWAY_METRICS_OFFSET": str(METRICS_OFFSET),
+        "HEADWAY_DRAIN_NOTICE": "0s",
         "HEADWAY_ANTHROPIC_BASE_URL": upstream.anthropic_url,
         "HEADWAY_OPENAI_BASE_URL": upstream.openai_url,
         "HEADWAY_WEB_SEARCH_URL": upstream.web_url,
