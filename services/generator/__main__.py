@@ -32,6 +32,7 @@ async def serve(config: GeneratorConfig, shared: SharedConfig, stop: asyncio.Eve
             name="headway.v1.GeneratorService",
             register=lambda server: generator_pb2_grpc.add_GeneratorServiceServicer_to_server(service, server),
             check=always_ready,
+            watch=service.watch,
         )
         async with listening(config.listen, [hosted], shared) as address:
             structlog.get_logger().info("listening", address=address)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from headway.settings import address, path, positive_span, setting, whole, words
+from headway.settings import address, one_of, path, positive_span, setting, whole, words
 from services.generator.models import BUILT_IN as BUILT_IN_MODELS
 
 
@@ -56,5 +56,5 @@ class GeneratorConfig:
         "HEADWAY_OPENAI_SMALL_MODEL", words, "gpt-6-luna", "model of the small tier; a dash for none"
     )
     preferred: str = setting(
-        "HEADWAY_PREFERRED_PROVIDER", words, "anthropic", "provider asked first within a tier, anthropic or openai"
+        "HEADWAY_PREFERRED_PROVIDER", one_of("anthropic", "openai"), "anthropic", "provider asked first within a tier"
     )

@@ -49,6 +49,10 @@ class Ladder:
         """Who stands behind a rung of this ladder."""
         return self._writers[rung.backend, rung.model]
 
+    def models(self) -> frozenset[str]:
+        """Names of all models that may ever be asked."""
+        return frozenset(model for _, model in self._writers)
+
     def rungs(self, *, without: frozenset[Key] = frozenset()) -> list[Rung]:
         """The rungs that can be called now, with the pace that is expected of them now."""
         now = self._clock()

@@ -2,7 +2,7 @@
 
 Decides which keywords are checked by hand: those that item schemas of domains are made of. A schema with any other
 keyword is given to ``jsonschema`` whole, so the answer is the same and only the speed differs (an item of four
-texts takes 1 µs by hand and about 70 µs there).
+texts takes 1 µs by hand and about 20 µs there).
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from headway.messages import (
 )
 from headway.records import Draft
 from headway.request import RequestScope
+from headway.telemetry import Telemetry
 from headway.v1 import generator_pb2, generator_pb2_grpc, retrieval_pb2
 from services.generator.policy import Choice, Complexity
 from services.generator.writing import Ask, Desk, Report
@@ -42,11 +43,17 @@ class GeneratorService(generator_pb2_grpc.GeneratorServiceServicer):
         self, request: generator_pb2.GenerateRequest, context: grpc.aio.ServicerContext[Any, Any]
     ) -> None:
         """Plan, items and notices, summary."""
-        ask = self._ask(request, request_scope.current())
+        scope = request_scope.current()
+        ask = self._ask(request, scope)
         choice = self._desk.plan(ask)
         await context.write(generator_pb2.GenerateResponse(plan=_plan(ask, choice)))
-        report = await self._desk.write(ask, choice, _Stream(request, context))
+        report = await self._desk.write(ask, choice, _Stream(request, context, scope))
+        scope.record(report.stages)
         await context.write(generator_pb2.GenerateResponse(summary=_summary(report)))
+
+    def watch(self, telemetry: Telemetry) -> None:
+        """States which models there are; the metrics count all others as one."""
+        telemetry.metrics.know_models(self._desk.ladder.models())
 
     def _ask(self, request: generator_pb2.GenerateRequest, scope: RequestScope) -> Ask:
         number: int = request.complexity
@@ -79,7 +86,14 @@ class GeneratorService(generator_pb2_grpc.GeneratorServiceServicer):
 class _Stream:
     """Items and notices of one request, written to its caller."""
 
-    def __init__(self, request: generator_pb2.GenerateRequest, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+    def __init__(
+        self,
+        request: generator_pb2.GenerateRequest,
+        context: grpc.aio.ServicerContext[Any, Any],
+        scope: RequestScope,
+    ) -> None:
+        self._scope = scope
+        self._prompts = 0
         self._section = request.section
         self._rank = max(1, request.first_rank)
         self._records: Mapping[str, retrieval_pb2.Record] = {
@@ -89,10 +103,16 @@ class _Stream:
 
     async def item(self, draft: Draft, tier: Tier) -> None:
         item = item_to_message(draft, tier, self._records[draft.sources[0]], section=self._section, rank=self._rank)
+        self._scope.span.content(f"headway.item.{self._rank}", f"{draft.title}\n{draft.body}")
         self._rank += 1
         await self._context.write(generator_pb2.GenerateResponse(item=item))
 
+    def prompt(self, message: str) -> None:
+        self._prompts += 1
+        self._scope.span.content(f"headway.prompt.{self._prompts}", message)
+
     async def notice(self, degraded: Degraded) -> None:
+        self._scope.record_degraded(degraded)
         await self._context.write(generator_pb2.GenerateResponse(notice=notice_to_message(degraded)))
 
 

@@ -77,6 +77,9 @@ class Outlet(Protocol):
     async def notice(self, degraded: Degraded) -> None:
         """Says what was given up."""
 
+    def prompt(self, message: str) -> None:
+        """Told of the varying part of what a model is about to be asked."""
+
 
 class Desk:
     """What writing needs and all requests share: the ladder, the prompts of the domain, the floor's phrases."""
@@ -186,6 +189,7 @@ class _Writing:
             vendor_options=writer.model.vendor_options,
             effort=writer.model.effort,
         )
+        self._outlet.prompt(call.message)
         others = [each for each in desk.ladder.rungs(without=self._without) if each != rung and self._may(each)]
         limits = Limits(
             first_within=policy.first_content_wait(rung, others, time_left=left, item_tokens=self._item_tokens),
@@ -212,7 +216,7 @@ class _Writing:
         if result.stop is Stop.END:
             items = result.items + result.dropped
             desk.item_length.saw(ask.language, tokens=usage.output_tokens, items=items)
-        self._attempts.append(replace(result.attempt, usage=usage))
+        self._attempts.append(replace(result.attempt, usage=usage, started_after=began - self._began))
         self._dropped += result.dropped
         return result
 

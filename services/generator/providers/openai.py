@@ -44,7 +44,7 @@ class OpenAIProvider:
         """See ``services.generator.upstream.Provider``."""
         try:
             async with self._client.chat.completions.with_streaming_response.create(
-                **_arguments(call), timeout=wire.timeout(call.timeout)
+                **_arguments(call), timeout=wire.timeout(call.timeout), extra_headers=wire.trace_headers()
             ) as response:
                 async with aclosing(_pieces(response.http_response)) as pieces:
                     async for piece in pieces:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import httpx2
 import orjson
 
+from headway.request import current_or_none
 from services.generator.sse import EventStream, EventTooLarge
 from services.generator.upstream import Failure, UpstreamError
 
@@ -29,6 +30,12 @@ def timeout(span: float) -> httpx2.Timeout:
     """Limits for a call that may take ``span`` seconds. Reading has none of its own: the caller watches over
     content, which a timer per read cannot, since pings keep it alive."""
     return httpx2.Timeout(connect=min(span, CONNECT_SECONDS), read=None, write=span, pool=span)
+
+
+def trace_headers() -> Mapping[str, str] | None:
+    """What leads the provider's own traces back to this request, where that is switched on."""
+    scope = current_or_none()
+    return scope.span.provider_headers() if scope is not None else None
 
 
 async def events(response: httpx2.Response) -> AsyncIterator[list[tuple[bytes, bytes]]]:
