@@ -50,10 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     levels = QUICK if options.quick else FULL
     to = Console(highlight=False)
     to.print(f"Starting simulators without delay and four services; measuring takes about {_minutes(levels)}.")
+    found: dict[str, Any] = {}
     try:
         found = uvloop.run(measure(levels, to))
-    except (CannotStart, Unexpected) as fault:
-        print(fault, file=sys.stderr)
+    except* (CannotStart, Unexpected) as faults:
+        print(faults.exceptions[0], file=sys.stderr)
+    if not found:
         return 69
     mesh_figures.show(found, [level.name for level in levels], to)
     write(options.output, machine.facts("bench.mesh", typed) | found)

@@ -27,21 +27,19 @@ from headway.load import CannotKeepRate, Plan, Progress, generate
 from headway.load_arrivals import poisson
 from headway.load_calls import RecommendCalls, built_in, shuffled
 from headway.load_report import report
-from headway.settings import positive_span
+from headway.settings import positive_span, span
 
 RESULT = Path(__file__).parent / "results" / "scenario.json"
 DEADLINES = ("5s", "800ms", "150ms")
-WARM_UP = 6.0
-"""Seconds in which caches of prompts fill and connections open; not counted."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0, 3 when the rate could not be kept, 69 when the mesh cannot be started."""
     typed = sys.argv[1:] if arguments is None else list(arguments)
-    options = _parser().parse_args(typed)
+    options = parser().parse_args(typed)
     deadlines = tuple(dict.fromkeys(options.deadline or DEADLINES))
     to = Console(highlight=False)
-    minutes = len(deadlines) * (WARM_UP + options.requests / options.rate) / 60 + 0.3
+    minutes = len(deadlines) * (span(options.warmup) + options.requests / options.rate) / 60 + 0.3
     to.print(f"{options.requests} requests for each of {', '.join(deadlines)}; this takes about {minutes:.1f} minutes.")
     try:
         found = uvloop.run(measure(options, deadlines, to))
@@ -52,27 +50,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{refusal} Nothing is reported.", file=sys.stderr)
         return 3
     show(found, deadlines, to)
-    settings = {"scenario": options.scenario, "seed": options.seed, "rate_asked": options.rate, "warmup_s": WARM_UP}
+    settings = {
+        "scenario": options.scenario,
+        "seed": options.seed,
+        "rate_asked": options.rate,
+        "warmup_s": span(options.warmup),
+    }
     write(options.output, machine.facts("bench.scenario", typed) | settings | found)
     to.print(f"Written: {options.output}")
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bench.scenario", description=__doc__)
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    """What may be typed."""
+    known = argparse.ArgumentParser(prog="python -m bench.scenario", description=__doc__)
+    known.add_argument(
         "--deadline",
         action="append",
         type=_span,
         metavar="SPAN",
         help=f"may be repeated (default: {', '.join(DEADLINES)})",
     )
-    parser.add_argument("--requests", type=_whole, default=100, help="for each deadline (default: %(default)s)")
-    parser.add_argument("--rate", type=_rate, default=2.0, help="requests a second (default: %(default)s)")
-    parser.add_argument("--scenario", default="default", help="of the simulators: a name or a TOML file")
-    parser.add_argument("--seed", type=int, default=1, help="of simulators, arrivals and queries")
-    parser.add_argument("--output", type=Path, default=RESULT, help="where the figures go (default: %(default)s)")
-    return parser
+    known.add_argument("--requests", type=_whole, default=100, help="for each deadline (default: %(default)s)")
+    known.add_argument(
+        "--warmup", type=_span, default="6s", help="caches of prompts fill, connections open (default: %(default)s)"
+    )
+    known.add_argument("--rate", type=_rate, default=2.0, help="requests a second (default: %(default)s)")
+    known.add_argument("--scenario", default="default", help="of the simulators: a name or a TOML file")
+    known.add_argument("--seed", type=int, default=1, help="of simulators, arrivals and queries")
+    known.add_argument(
+        "--late-limit", type=_span, default="50ms", help="with more than 1%% of requests sent this late nothing counts"
+    )
+    known.add_argument("--output", type=Path, default=RESULT, help="where the figures go (default: %(default)s)")
+    return known
 
 
 def _span(text: str) -> str:
@@ -102,17 +112,18 @@ def _rate(text: str) -> float:
 async def measure(options: argparse.Namespace, deadlines: Sequence[str], to: Console) -> dict[str, Any]:
     """One run for each deadline, on one mesh. Raises CannotStart and CannotKeepRate."""
     found: dict[str, Any] = {}
+    late_limit, warmup = positive_span(options.late_limit), span(options.warmup)
     async with started(scenario=options.scenario, seed=options.seed) as running:
         async with grpc.aio.insecure_channel(running.target, options=[("grpc.enable_http_proxy", 0)]) as channel:
             await channel.channel_ready()
             with Bar(console=to, transient=True, disable=not to.is_terminal) as bar:
                 for text in deadlines:
                     deadline = positive_span(text)
-                    plan = Plan(warmup=WARM_UP, most=options.requests, deadline=deadline)
+                    plan = Plan(warmup=warmup, most=options.requests, deadline=deadline, late_limit=late_limit)
                     # The same arrivals and queries for every deadline.
                     requests = shuffled(built_in(), Random(f"queries {options.seed}"))
                     calls = RecommendCalls(channel, requests, deadline=deadline)
-                    task = bar.add_task(text, total=options.requests + WARM_UP * options.rate)
+                    task = bar.add_task(text, total=options.requests + warmup * options.rate)
 
                     def watch(progress: Progress, task: Any = task) -> None:
                         bar.update(task, completed=progress.sent)

@@ -22,6 +22,7 @@ ENVIRONMENT_READERS = (
     "*/config.py",
     "headway/cli/main.py",  # the composition roots of the command
     "headway/cli/catalogue.py",
+    "headway/cli/bench.py",
     "headway/testing.py",  # patience is a matter of the machine that tests, and no service imports it
 )
 MESSAGE_EDGES = {
@@ -34,6 +35,8 @@ MESSAGE_EDGES = {
     "services/retrieval": {"__main__.py", "service.py", "incoming.py", "outgoing.py"},
     "services/generator": {"__main__.py", "service.py"},
     "services/orchestrator": {"__main__.py", "service.py", "neighbours.py"},
+    # The experiment's arm that is a client of the public service.
+    "bench/arms": {"mesh.py"},
 }
 EMPTY_WORDS = {"base", "common", "core", "helper", "helpers", "lib", "manager", "misc", "shared", "util", "utils"}
 EMPTY_SUFFIXES = ("Base", "Handler", "Helper", "Helpers", "Impl", "Manager", "Util", "Utils")

@@ -110,20 +110,34 @@ def bench(
     max_failed: Annotated[
         float, typer.Option(parser=_parsed(share), metavar="SHARE", help="Share of calls that may fail.")
     ] = "0.01",  # type: ignore[assignment]
+    late_limit: Annotated[
+        float,
+        typer.Option(
+            parser=_parsed(positive_span),
+            metavar="SPAN",
+            help="With more than 1% of calls sent this late nothing counts.",
+        ),
+    ] = "50ms",  # type: ignore[assignment]
     yes: Annotated[bool, typer.Option("--yes", help="Also for more than an hour, or 1000 calls a second.")] = False,
 ) -> None:
     """Send calls to a running mesh at a rate and show how soon answers came. With a provider key it costs money."""
     from headway.load import CannotKeepRate, Plan
 
     if not yes and (duration + warmup > ASK_ABOVE_SECONDS or (rate or 0) > ASK_ABOVE_RATE):
-        raise typer.BadParameter("more than an hour or 1000 calls a second needs --yes")
+        raise typer.BadParameter("more than an hour, or than 1000 calls a second, needs --yes")
     _refuse_unwritable(json_file, hdr)
     load = Load(
         target=target or _default_target(),
         rate=rate,
         arrivals=arrivals,
         seed=seed,
-        plan=Plan(duration=duration, warmup=warmup, max_in_flight=max_in_flight, deadline=deadline),
+        plan=Plan(
+            duration=duration,
+            warmup=warmup,
+            max_in_flight=max_in_flight,
+            deadline=deadline,
+            late_limit=late_limit,
+        ),
         deadline=deadline,
     )
     instants, requests = _instants(load), _requests(queries)
@@ -246,6 +260,7 @@ def _settings(load: Load) -> dict[str, Any]:
         "duration_s": load.plan.duration,
         "warmup_s": load.plan.warmup,
         "deadline_ms": load.deadline * 1000,
+        "late_limit_ms": load.plan.late_limit * 1000,
     }
 
 
