@@ -5,6 +5,7 @@ Decides which figures are reported. Refuses to know how they look on a terminal,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from io import BytesIO
@@ -112,7 +113,9 @@ def write_hdr(recording: Recording, path: Path) -> list[Path]:
 def _percentiles(histogram: HdrHistogram) -> bytes:
     text = BytesIO()
     histogram.output_percentile_distribution(text, 1000)
-    return text.getvalue()
+    # The library scales everything but the deviation.
+    deviation = f"StdDeviation   = {histogram.get_stddev() / 1000:12.3f}".encode()
+    return re.sub(rb"StdDeviation   = +[\d.]+", deviation, text.getvalue())
 
 
 def _log(histograms: Mapping[str, HdrHistogram], span: float) -> str:

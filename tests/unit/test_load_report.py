@@ -70,6 +70,8 @@ def test_percentile_text_is_written_for_both_latencies_in_milliseconds(tmp_path:
     files = write_hdr(recorded(), tmp_path / "run.hgrm")
     assert [file.name for file in files] == ["run.first_item.hgrm", "run.total.hgrm"]
     text = files[1].read_text(encoding="ascii")
+    # 1 to 200 ms in equal steps: mean 100.5, deviation 57.7.
+    assert re.search(r"#\[Mean +=\s+100\.\d+, StdDeviation +=\s+57\.7\d+\]", text)
     assert re.search(r"#\[Max +=\s+(199\.\d+|200\.\d+), TotalCount +=\s+200", text)
 
 
