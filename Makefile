@@ -15,8 +15,11 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Headway needs Python 3.11 or newer; say which with: make PYTHON=/path/to/python3 setup"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
-	$(BIN)/uv pip sync --quiet --require-hashes --python $(BIN)/python requirements.lock
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@# uv is quick but reads no pip configuration; where it cannot reach the index, pip can, by the same locked hashes.
+	@$(BIN)/uv pip sync --quiet --system-certs --require-hashes --python $(BIN)/python requirements.lock \
+	  || { echo "uv could not install; trying pip with your configuration, which takes some minutes"; \
+	       $(BIN)/python -m pip install --disable-pip-version-check --progress-bar on --require-hashes -r requirements.lock; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 models: $(STAMP) ## Fetch the embedding model (checked by its hash; nothing to do when it is there)

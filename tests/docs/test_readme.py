@@ -26,8 +26,9 @@ def blocks(root: Path, language: str) -> list[str]:
 
 
 async def run(root: Path, command: str, *, within: float = 240.0) -> tuple[int, str]:
-    """A command as a newcomer types it: in a shell, from the project's root, without our environment."""
-    environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    """A command as a newcomer types it: in a shell, from the project's root, without settings or keys."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HEADWAY_", "PYTEST_"))}
+    environment = {name: value for name, value in environment.items() if not name.endswith("_API_KEY")}
     process = await asyncio.create_subprocess_shell(
         command,
         cwd=root,
