@@ -138,6 +138,10 @@ class BatchedEncoder:
         if pool is not None:
             pool.shutdown(wait=False)
 
+    def queued(self) -> int:
+        """How many texts wait for a worker."""
+        return len(self._waiting)
+
     async def embed(self, text: str) -> Vectors:
         """The vector of one text, shape (dimensions,).
 

@@ -7,7 +7,7 @@ configured counts as ``other``.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
@@ -110,6 +110,10 @@ class Metrics:
     def know_models(self, models: Collection[str]) -> None:
         """States which models are configured; all others count as ``other`` from now on."""
         self._models = frozenset(models)
+
+    def watch_queue(self, name: str, length: Callable[[], int]) -> None:
+        """Shows the length of a queue, asked for at each scrape, from another thread."""
+        self.queue.labels(name).set_function(length)
 
     @contextmanager
     def call(self, method: str) -> Iterator[None]:

@@ -69,6 +69,9 @@ class SharedConfig:
     trace_content: bool = setting(
         "HEADWAY_TRACE_CONTENT", switch, "off", "also record queries, prompts and items in traces"
     )
+    trace_providers: bool = setting(
+        "HEADWAY_TRACE_PROVIDERS", switch, "off", "send the trace context (traceparent) to providers as well"
+    )
     channelz: bool = setting("HEADWAY_CHANNELZ", switch, "on", "gRPC channelz, for debugging; off in production")
 
     def __post_init__(self) -> None:
@@ -80,13 +83,20 @@ Check = Callable[[], Awaitable[str]]
 """A readiness check: an empty string when ready, else what is missing. Bounded in time by its caller."""
 
 
+def _unwatched(_telemetry: Telemetry) -> None:
+    return
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hosted:
-    """A service to serve: its full name, what adds it to a server, and its readiness."""
+    """A service to serve: its full name, what adds it to a server, and its readiness. ``watch`` gets the telemetry of
+    the process before the first call, to state what is known from the start.
+    """
 
     name: str
     register: Callable[[grpc.aio.Server], None]
     check: Check
+    watch: Callable[[Telemetry], None] = _unwatched
 
 
 class PortInUse(Exception):  # noqa: N818 - named for what is the case
@@ -116,14 +126,21 @@ async def listening(
 async def _watched(listen: str, hosted: Sequence[Hosted], shared: SharedConfig) -> AsyncIterator[Telemetry]:
     """Metrics, served over HTTP unless switched off, and the tracer, which exports what is left at the end."""
     service = hosted[0].name.rpartition(".")[2].removesuffix("Service").lower()
-    rules = TraceRules(endpoint=shared.otlp_endpoint, sample=shared.trace_sample, content=shared.trace_content)
+    rules = TraceRules(
+        endpoint=shared.otlp_endpoint,
+        sample=shared.trace_sample,
+        content=shared.trace_content,
+        providers=shared.trace_providers,
+    )
     telemetry = Telemetry(tracer=tracer(service, rules), metrics=Metrics())
+    for each in hosted:
+        each.watch(telemetry)
     try:
         async with AsyncExitStack() as lifetimes:
             await _expose(listen, shared, telemetry, lifetimes)
             yield telemetry
     finally:
-        # In a thread: the SDK waits for its own export thread.
+        # In a thread: closing waits for the thread that exports.
         await asyncio.to_thread(telemetry.tracer.close)
 
 

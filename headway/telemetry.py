@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 from headway.ledger import Degraded, Stage
@@ -16,6 +17,8 @@ from headway.metrics import Metrics
 
 TRACEPARENT = "traceparent"
 """Metadata key and HTTP header of the W3C trace context."""
+
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class Span(Protocol):
@@ -45,6 +48,10 @@ class Span(Protocol):
         """The W3C header that makes a span elsewhere a child of this one; empty when nothing is traced."""
         ...
 
+    def provider_headers(self) -> Mapping[str, str]:
+        """Headers for a call to somebody outside of the mesh: the one above where that is switched on, else none."""
+        ...
+
 
 class NoSpan:
     """The span of a process that traces nothing."""
@@ -66,6 +73,9 @@ class NoSpan:
 
     def traceparent(self) -> str:
         return ""
+
+    def provider_headers(self) -> Mapping[str, str]:
+        return NO_HEADERS
 
 
 NO_SPAN: Span = NoSpan()
@@ -110,18 +120,19 @@ class Telemetry:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceRules:
     """``endpoint`` is that of an OTLP/gRPC collector, empty for none; ``sample`` the share of requests traced, 0 to
-    1.
+    1; ``providers`` whether calls to providers carry the trace.
     """
 
     endpoint: str
     sample: float
     content: bool
+    providers: bool = False
 
 
 def tracer(service: str, rules: TraceRules) -> Tracer:
     """The tracer of a process: one that exports when there is an endpoint, else one that does nothing."""
     if not rules.endpoint:
         return NoTracer()
-    from headway.telemetry_otlp import OtlpTracer  # imports the SDK, which a process that traces nothing never pays for
+    from headway.telemetry_otlp import OtlpTracer  # imports what a process that traces nothing never pays for
 
     return OtlpTracer(service, rules)

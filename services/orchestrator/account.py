@@ -31,6 +31,7 @@ class Account:
     first_token: float | None = None
     planned: list[PlannedStage] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
+    own: list[Stage] = field(default_factory=list)
     endings: list[Finish] = field(default_factory=list)
     used_sources: set[str] = field(default_factory=set)
     ranks: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -47,6 +48,11 @@ class Account:
         """Notes the first token of some model; the earliest counts."""
         if self.first_token is None or at < self.first_token:
             self.first_token = at
+
+    def add_own(self, stage: Stage) -> None:
+        """Adds a stage that no neighbour has told its own watchers of: none ran it, or the one that did broke off."""
+        self.stages.append(stage)
+        self.own.append(stage)
 
     def add_stages(self, stages: Iterable[Stage], *, offset: float) -> None:
         """Adds the stages of a neighbour, whose own clock started ``offset`` seconds after the request came in."""

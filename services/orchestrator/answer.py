@@ -92,7 +92,7 @@ class Answer:
         intent = self._parts.domain.intent(self._routed.intent)
         if not intent.recommends:
             text = intent.notices.get(self._language) or intent.notices.get("en", "")
-            await self._notice(not_a_recommendation(intent.name, text))
+            await self._own_notice(not_a_recommendation(intent.name, text))
             return
         self._sections = policy.chosen_sections(
             asked=self._query.sections, intent=intent.sections, domain=self._parts.domain.section_names()
@@ -115,23 +115,19 @@ class Answer:
             guessed = policy.language_by_script(self._query.text)
             self._routed = Routed(language=guessed, intent=first.name, confidence=0.0)
             rung, reason = "assumed", failure.detail
-            await self._notice(failure.degraded())
+            await self._own_notice(failure.degraded())
         self._language = policy.answer_language(
             locale=self._query.locale, query_language=self._routed.language, supported=domain.languages
         )
         self._account.planned.append(PlannedStage(stage="router", rung=rung, reason=reason))
-        self._account.stages.append(
-            Stage(
-                name="router",
-                allowance=allowance,
-                spent=scope.spent() - started,
-                rung=rung,
-                reason=reason,
-                started_after=started,
-            )
-        )
+        spent = scope.spent() - started
+        stage = Stage(name="router", allowance=allowance, spent=spent, rung=rung, reason=reason, started_after=started)
+        if rung == "assumed":
+            self._account.add_own(stage)
+        else:
+            self._account.add_stages([stage], offset=0.0)
         if self._routed.unsupported_language:
-            await self._notice(unsupported_language(self._routed.language, self._language))
+            await self._own_notice(unsupported_language(self._routed.language, self._language))
 
     async def _retrieve(self, tasks: asyncio.TaskGroup) -> None:
         """Reads retrieval and starts pieces as records come; asks once more when it fails before any record came."""
@@ -142,7 +138,7 @@ class Answer:
                 return
             except NeighbourFailed as failure:
                 self._failed = failure
-                await self._notice(failure.degraded())
+                await self._own_notice(failure.degraded())
             if self._shelf.pieces:
                 break
             cap = self._remaining()
@@ -229,6 +225,7 @@ class Answer:
             account=self._account,
             send_item=self._item,
             send_notice=self._notice,
+            send_own_notice=self._own_notice,
             plan_known=self._generator_planned,
         )
 
@@ -261,6 +258,11 @@ class Answer:
         else:
             self._waiting_notices.append(degraded)
 
+    async def _own_notice(self, degraded: Degraded) -> None:
+        """A notice of what this service found out or decided; neighbours have counted theirs."""
+        self._scope.record_degraded(degraded)
+        await self._notice(degraded)
+
     async def _item(self, item: Item) -> None:
         await self._send_plan()
         item.item_id = f"{item.section}-{item.rank}"
@@ -287,6 +289,7 @@ class Answer:
             total=self._scope.spent(),
             usage=total_usage(account.stages),
             ledger=account.ledger(),
+            own=tuple(account.own),
         )
 
     async def _fill(self, wish: policy.Wish) -> None:
@@ -300,7 +303,7 @@ class Answer:
         started = self._scope.spent()
         for item in self._parts.floor(unused, free, self._language, wish.section):
             await self._item(item)
-        self._account.stages.append(
+        self._account.add_own(
             Stage(
                 name=f"floor.{wish.section}",
                 spent=self._scope.spent() - started,

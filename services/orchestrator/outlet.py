@@ -36,7 +36,9 @@ class PlanValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryValue:
-    """What the summary message says; spans are seconds since the arrival of the request."""
+    """What the summary message says; spans are seconds since the arrival of the request. ``own`` are the stages of the
+    ledger that only this service can tell its watchers of.
+    """
 
     finish: Finish
     items: int
@@ -45,6 +47,7 @@ class SummaryValue:
     total: float
     usage: Usage
     ledger: tuple[Stage, ...]
+    own: tuple[Stage, ...] = ()
 
 
 class Outlet(Protocol):

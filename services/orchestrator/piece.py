@@ -61,6 +61,7 @@ class Writing:
     account: Account
     send_item: Callable[[Item], Awaitable[None]]
     send_notice: Callable[[Degraded], Awaitable[None]]
+    send_own_notice: Callable[[Degraded], Awaitable[None]]
     plan_known: Callable[[PlannedStage], Awaitable[None]]
 
 
@@ -78,7 +79,7 @@ async def _streams(piece: Piece, writing: Writing) -> None:
             return
         except NeighbourFailed as failure:
             piece.ended = Finish.DEADLINE if failure.timed_out else Finish.UPSTREAM_EXHAUSTED
-            await writing.send_notice(failure.degraded())
+            await writing.send_own_notice(failure.degraded())
             scope = writing.scope
             again = policy.worth_asking_again(
                 remaining=scope.deadline.remaining(), reserve=scope.reserve(), first_token=FIRST_TOKEN
@@ -114,7 +115,7 @@ async def _one_stream(piece: Piece, writing: Writing) -> None:
                         _ended(piece, account, event, started)
     finally:
         if not finished:
-            account.stages.append(
+            account.add_own(
                 Stage(
                     name=f"generator.{piece.section}",
                     allowance=allowance,

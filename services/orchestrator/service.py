@@ -91,8 +91,6 @@ class ResponseWriter:
         await self._write(Response(item=item))
 
     async def notice(self, degraded: Degraded) -> None:
-        if self._metrics is not None and degraded.stage == "router":
-            self._metrics.degraded(degraded)  # the other services count their own
         await self._write(Response(notice=notice_to_message(degraded)))
 
     async def summary(self, summary: SummaryValue) -> None:
@@ -112,11 +110,14 @@ class ResponseWriter:
 
     def _watch(self, summary: SummaryValue) -> None:
         """Hands what this service itself knows to log, traces and metrics; the other services tell their own stages."""
-        finish, own = summary.finish.name, [stage for stage in summary.ledger if stage.name.startswith("floor.")]
-        self._scope.record(own)
+        finish = summary.finish.name
+        # Calls to neighbours have spans already; what the floor did here has none.
+        floors = [stage for stage in summary.own if stage.name.startswith("floor.")]
+        self._scope.record(floors)
         self._scope.span.note({"headway.finish": finish, "headway.items": summary.items})
         if self._metrics is not None:
             self._metrics.answered(finish=finish, total=summary.total, first_item=summary.ttf_item)
+            self._metrics.stages(stage for stage in summary.own if stage not in floors)
         structlog.get_logger().info(
             "answered",
             finish=finish.lower(),

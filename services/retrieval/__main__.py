@@ -69,6 +69,7 @@ async def serve(config: RetrievalConfig, shared: SharedConfig, stop: asyncio.Eve
             name=NAME,
             register=lambda server: retrieval_pb2_grpc.add_RetrievalServiceServicer_to_server(service, server),
             check=always_ready,
+            watch=service.watch,
         )
         address = await lifetimes.enter_async_context(listening(config.listen, [hosted], shared))
         log.info(

@@ -19,6 +19,7 @@ from headway.domain import Domain
 from headway.errors import HeadwayError
 from headway.ledger import Attempt, Degradation, Degraded, Stage
 from headway.request import RequestScope, current
+from headway.telemetry import Telemetry
 from headway.v1 import retrieval_pb2, retrieval_pb2_grpc
 from services.retrieval import incoming, outgoing
 from services.retrieval.policy import Plan, Rung, Situation, WebChoice, planned
@@ -35,6 +36,8 @@ class Embedder(Protocol):
     """Embeds one text without holding the event loop."""
 
     async def embed(self, text: str) -> NDArray[np.float32]: ...
+
+    def queued(self) -> int: ...
 
 
 class Catalogue(Protocol):
@@ -66,6 +69,11 @@ class RetrievalService(retrieval_pb2_grpc.RetrievalServiceServicer):
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._messages = outgoing.RecordMessages(parts.domain)
+
+    def watch(self, telemetry: Telemetry) -> None:
+        """Shows how many queries wait for the encoder."""
+        if self._parts.embedder is not None:
+            telemetry.metrics.watch_queue("encoder", self._parts.embedder.queued)
 
     async def Retrieve(  # type: ignore[override]  # the stubs know generators only; see the wire contract
         self, request: retrieval_pb2.RetrieveRequest, context: Any
@@ -118,7 +126,7 @@ class _Retrieval:
             internal = await self._internal(plan)
             await self._send(outgoing.internal_event(internal.found.hits, self._messages, self._language))
             for degraded in (*internal.degraded, *_web_left_out(plan)):
-                await self._send(outgoing.notice_event(degraded))
+                await self._notice(degraded)
             outcome = await web if web else None
         stages = [internal.stage]
         results: tuple[WebResult, ...] = ()
@@ -126,11 +134,16 @@ class _Retrieval:
             stages.append(outcome.stage)
             results = outcome.results
             if outcome.degraded:
-                await self._send(outgoing.notice_event(outcome.degraded))
+                await self._notice(outcome.degraded)
         if results:
             await self._send(outgoing.web_event(results, self._parts.words, self._sections, self._request.query))
         hits = len(internal.found.hits)
+        self._scope.record(stages)
         await self._send(outgoing.summary_event(hits, len(results), internal.found.given_up, stages))
+
+    async def _notice(self, degraded: Degraded) -> None:
+        self._scope.record_degraded(degraded)
+        await self._send(outgoing.notice_event(degraded))
 
     def _situation(self) -> Situation:
         parts, scope = self._parts, self._scope

@@ -29,6 +29,7 @@ async def serve(config: RouterConfig, shared: SharedConfig, stop: asyncio.Event)
             name="headway.v1.RouterService",
             register=lambda server: router_pb2_grpc.add_RouterServiceServicer_to_server(service, server),
             check=always_ready,
+            watch=service.watch,
         )
         async with listening(config.listen, [hosted], shared) as address:
             structlog.get_logger().info(

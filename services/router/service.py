@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import grpc
 
-from headway import request
 from headway.domain import Domain
 from headway.embedding import BatchedEncoder, OnnxEncoder, Vectors, pack
 from headway.errors import HeadwayError, Reason
 from headway.messages import slot_to_message
+from headway.request import current, current_or_none
 from headway.slots import Slot
+from headway.telemetry import Telemetry
 from headway.v1 import router_pb2, router_pb2_grpc
 from services.router import policy
 from services.router.found import clean
 from services.router.intents import IntentIndex, pair
 from services.router.language import UNKNOWN, LanguageFinder
+from services.router.laps import Laps
 from services.router.slots import SlotFinder
 
 
@@ -60,32 +63,48 @@ class RouterService(router_pb2_grpc.RouterServiceServicer):
     async def Route(
         self, request: router_pb2.RouteRequest, context: grpc.aio.ServicerContext[Any, Any]
     ) -> router_pb2.RouteResponse:
-        return await self.route(request.query, request.locale)
+        scope = current()
+        laps = Laps(scope.clock, scope.arrived)
+        with laps.lap("router"):
+            answer = await self.route(request.query, request.locale, laps)
+        scope.record(laps.stages)
+        return answer
 
-    async def route(self, query: str, locale: str = "") -> router_pb2.RouteResponse:
+    def watch(self, telemetry: Telemetry) -> None:
+        """Shows how many texts wait for the encoder."""
+        telemetry.metrics.watch_queue("encoder", self._encoder.queued)
+
+    async def route(self, query: str, locale: str = "", laps: Laps | None = None) -> router_pb2.RouteResponse:
         """Classifies one query. The encoder works on a thread of its own while the slots are found here."""
         known = self._knowledge
+        laps = laps or Laps(time.monotonic, 0.0)
         text = clean(query)
-        async with asyncio.TaskGroup() as tasks:
-            embedding = tasks.create_task(self._embed(text.shown), name="embed")
-            await asyncio.sleep(0)  # lets the encoder start before the slots are looked for
-            found = known.slots.find(text)
-            bare = (
-                tasks.create_task(self._embed(found.bare), name="embed bare") if found.bare != text.shown else embedding
-            )
-            await asyncio.sleep(0)
-            slots = found.slots
-            language = known.languages.find(text.shown, _names(slots), locale)
+        with laps.lap("router.embed"):  # the slots are looked for meanwhile
+            async with asyncio.TaskGroup() as tasks:
+                embedding = tasks.create_task(self._embed(text.shown), name="embed")
+                await asyncio.sleep(0)  # lets the encoder start before the slots are looked for
+                with laps.lap("router.slots"):
+                    found = known.slots.find(text)
+                bare = (
+                    tasks.create_task(self._embed(found.bare), name="embed bare")
+                    if found.bare != text.shown
+                    else embedding
+                )
+                await asyncio.sleep(0)
+                slots = found.slots
+                with laps.lap("router.language"):
+                    language = known.languages.find(text.shown, _names(slots), locale)
         vector = embedding.result()
-        neighbours = known.intents.nearest(pair(vector, bare.result()))
-        verdict = policy.decide(
-            neighbours,
-            self._names,
-            known.domain.fallback_intent,
-            self._trip_intents,
-            slots,
-            known.rules,
-        )
+        with laps.lap("router.intent"):
+            neighbours = known.intents.nearest(pair(vector, bare.result()))
+            verdict = policy.decide(
+                neighbours,
+                self._names,
+                known.domain.fallback_intent,
+                self._trip_intents,
+                slots,
+                known.rules,
+            )
         return router_pb2.RouteResponse(
             language=language,
             intent=verdict.intent,
@@ -100,7 +119,7 @@ class RouterService(router_pb2_grpc.RouterServiceServicer):
         )
 
     async def _embed(self, text: str) -> Vectors:
-        scope = request.current_or_none()
+        scope = current_or_none()
         try:
             async with asyncio.timeout(scope.deadline.remaining() if scope else None):
                 return await self._encoder.embed(text)

@@ -10,7 +10,7 @@ import aiohttp
 
 from services.retrieval.web.results import WebResult, distinct, result_from
 from services.retrieval.web.search import answered, unusable
-from services.retrieval.web.session import session
+from services.retrieval.web.session import session, trace_headers
 
 BASE_URL = "https://api.search.brave.com"
 # The API refuses longer queries.
@@ -32,7 +32,9 @@ class BraveSearch:
         text = " ".join(query[:_MAX_QUERY].split()[:_MAX_WORDS])
         parameters = {"q": text, "count": str(min(20, max(1, count))), "text_decorations": "false"}
         limit = aiohttp.ClientTimeout(total=timeout)
-        call = self._session.get(self._url, params=parameters, timeout=limit, allow_redirects=False)
+        call = self._session.get(
+            self._url, params=parameters, timeout=limit, allow_redirects=False, headers=trace_headers()
+        )
         return _results(await answered(self.name, call, timeout), count)
 
 

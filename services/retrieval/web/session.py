@@ -7,11 +7,13 @@ connection with a request to the root of the host, whatever the answer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
+
+from headway.request import current_or_none
 
 CONNECTIONS = 64
 IDLE = 90.0
@@ -35,6 +37,12 @@ async def session(base_url: str, headers: dict[str, str]) -> AsyncIterator[aioht
             warming.cancel()
             with suppress(asyncio.CancelledError):
                 await warming
+
+
+def trace_headers() -> Mapping[str, str] | None:
+    """What leads the provider's own traces back to this request, where that is switched on."""
+    scope = current_or_none()
+    return scope.span.provider_headers() if scope is not None else None
 
 
 async def _warm(opened: aiohttp.ClientSession, base_url: str) -> None:

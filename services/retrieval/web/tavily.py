@@ -10,7 +10,7 @@ import aiohttp
 
 from services.retrieval.web.results import WebResult, distinct, result_from
 from services.retrieval.web.search import answered, unusable
-from services.retrieval.web.session import session
+from services.retrieval.web.session import session, trace_headers
 
 BASE_URL = "https://api.tavily.com"
 _MAX_QUERY = 400
@@ -36,7 +36,9 @@ class TavilySearch:
             "include_raw_content": False,
         }
         limit = aiohttp.ClientTimeout(total=timeout)
-        call = self._session.post(self._url, json=body, timeout=limit, allow_redirects=False)
+        call = self._session.post(
+            self._url, json=body, timeout=limit, allow_redirects=False, headers=trace_headers()
+        )
         return _results(await answered(self.name, call, timeout), count)
 
 
