@@ -72,7 +72,7 @@ def _level(measured: Measured) -> dict[str, Any]:
 def show(found: Mapping[str, Any], levels: Sequence[str], to: Console) -> None:
     """Prints the figures; fits 80 columns."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("ms", "first item p50", "p99", "whole p50", "p99", "a second"):
+    for heading in ("ms", "first p50", "p99", "whole p50", "p99", "req/s"):
         table.add_column(heading, justify="left" if heading == "ms" else "right", no_wrap=True)
     for name in levels:
         level = found[name]

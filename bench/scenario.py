@@ -137,8 +137,8 @@ async def measure(options: argparse.Namespace, deadlines: Sequence[str], to: Con
 def show(found: dict[str, Any], deadlines: Sequence[str], to: Console) -> None:
     """Prints the figures; fits 80 columns."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("deadline", "n", "first item p50", "p95", "p99", "whole p50", "p99", "in time", "items"):
-        table.add_column(heading, justify="right", no_wrap=heading != "first item p50")
+    for heading in ("deadline", "n", "first p50", "p95", "p99", "whole p50", "p99", "in time", "items"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for text in deadlines:
         run = found[f"deadline_{text}"]
         table.add_row(
