@@ -127,7 +127,7 @@ class Keeper:
             self._enter(self._phase, waits[-1].text)
         for remark in others[:_MOST_REMARKS]:
             last = remark is others[:_MOST_REMARKS][-1]
-            self._watcher.remarked(self.name, remark, len(others) - _MOST_REMARKS if last else 0)
+            self._watcher.remarked(self.name, remark, max(0, len(others) - _MOST_REMARKS) if last else 0)
 
     async def _lives(self) -> Failure | None:
         early = 0

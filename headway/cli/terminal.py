@@ -59,7 +59,7 @@ def words(parts: list[str]) -> str:
 
 def indented(text: Text, by: int) -> Padding:
     """A paragraph ``by`` columns from the left, also where it wraps."""
-    return Padding(text, (0, 0, 0, by))
+    return Padding(text, (0, 0, 0, by), expand=False)
 
 
 @contextmanager

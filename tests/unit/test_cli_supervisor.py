@@ -212,8 +212,8 @@ async def test_children_do_not_outlive_a_parent_that_is_killed(tmp_path: Path) -
     served = serving(tmp_path, "router")
     parent = f"""
 import asyncio, pathlib, sys
-sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "tests" / "unit")!r}]
-from test_cli_supervisor import Seen, child, SERVES
+sys.path.insert(0, {str(ROOT)!r})
+from tests.unit.test_cli_supervisor import Seen, child, SERVES
 from headway.cli.supervisor import supervising
 async def main():
     folder = pathlib.Path({str(tmp_path)!r})
