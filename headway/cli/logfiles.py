@@ -26,11 +26,14 @@ _NO_NEWS = {"event", "level", "timestamp", "service", "request_id"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """A log line that a person should see. ``event`` is its first words as they were logged."""
+    """A log line that a person should see. ``event`` is its first words as they were logged, ``missing`` what a part
+    that is not ready says it lacks.
+    """
 
     level: str
     event: str
     text: str
+    missing: str = ""
 
 
 def rotate(path: Path) -> None:
@@ -122,7 +125,8 @@ def _remark(line: str) -> Remark | None:
         level = str(entry.get("level", ""))
         if level not in ("warning", "error", "critical"):
             return None
-        return Remark(level=level, event=str(entry.get("event", "")), text=readable(line))
+        missing = str(entry.get("missing", ""))
+        return Remark(level=level, event=str(entry.get("event", "")), text=readable(line), missing=missing)
     for level in ("warning", "error", "critical"):
         # As the log format for terminals marks them.
         if f"[{level}" in line:

@@ -124,7 +124,7 @@ class Keeper:
         waits = [remark for remark in found if unready and remark.event == "not ready"]
         others = [remark for remark in found if remark not in waits]
         if waits:
-            self._enter(self._phase, waits[-1].text)
+            self._enter(self._phase, waits[-1].missing or waits[-1].text)
         for remark in others[:_MOST_REMARKS]:
             last = remark is others[:_MOST_REMARKS][-1]
             self._watcher.remarked(self.name, remark, max(0, len(others) - _MOST_REMARKS) if last else 0)
