@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -51,7 +52,7 @@ GIVE_UP, QUICK_GIVE_UP = 60.0, 20.0
 """Seconds after which an answer counts as failed; a web search that stalls takes 30 where nobody limits it."""
 START_SECONDS, END_SECONDS = 20.0, 10.0
 MOST_FAILED_SHARE = 0.02
-LATE_LIMIT, LATE_SHARE = 0.1, 0.02
+LATE_LIMIT, LATE_SHARE, LATE_ANYWAY = 0.1, 0.02, 2
 """Loose: an answer counts from when it is asked for, and the fastest takes half a second."""
 NOT_REPORTED = 1
 _CALL_FAILURES = (
@@ -155,13 +156,20 @@ async def _measured(
             samples[turn.arm].append(outcome)
         return load.Answer(items=outcome.items, error=outcome.error)
 
+    instants = list(islice(poisson(options.rate, Random(options.seed)), len(planned)))
+    recorded = sum(turn.recorded for turn in planned)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("Measuring", total=len(planned))
         recording = await load.generate(
             call,
-            poisson(options.rate, Random(options.seed)),
-            load.Plan(most=len(planned), late_limit=LATE_LIMIT, late_share=LATE_SHARE),
+            iter(instants),
+            load.Plan(
+                warmup=instants[len(planned) - recorded],
+                most=recorded,
+                late_limit=LATE_LIMIT,
+                late_share=max(LATE_SHARE, LATE_ANYWAY / recorded),
+            ),
             watch=lambda now: progress.update(task, completed=now.sent - now.in_flight),
         )
     return samples, recording
