@@ -9,6 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from bench.arms.techniques import ALONE
 from bench.report import FEW
 
 
@@ -16,6 +17,8 @@ def show(figures: Mapping[str, Any], to: Console) -> None:
     """All of it: the arms, whether savings multiply, the aims."""
     arms: Mapping[str, Any] = figures["arms"]
     to.print(_table(arms))
+    if any(name.startswith(ALONE) for name in arms):
+        to.print("[dim]· naive with this technique alone[/]")
     fewest = min((arm["n"] for arm in arms.values()), default=0)
     if fewest < FEW:
         to.print(f"[dim]With {fewest} answers an arm, p95 and p99 are little more than the slowest of them.[/]")
@@ -47,7 +50,7 @@ def _table(arms: Mapping[str, Any]) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     for name, arm in arms.items():
         table.add_row(
-            name,
+            name.replace(ALONE, "· "),
             _at(arm, "ttft_ms", "p50", 2, 1e-3),
             *(_at(arm, "ttf_item_ms", cut, 2, 1e-3) for cut in ("p50", "p95", "p99")),
             *(_at(arm, "total_ms", cut, 2, 1e-3) for cut in ("p50", "p95")),

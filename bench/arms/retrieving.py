@@ -83,8 +83,10 @@ class Retrieval:
         return [_of_web(result) for result in answer.json()["results"]]
 
     def _most(self, query: Query, section: str) -> int:
-        """As many as a prompt shows: five whole documents, or enough for a choice where there are sections."""
-        return 2 * query.shares()[section] + SPARE_DOCUMENTS if section else WHOLE_DOCUMENTS
+        """As many as a prompt shows: five whole pages, and of facts enough for a choice where there are sections."""
+        if not section or not self.techniques.compressed:
+            return WHOLE_DOCUMENTS
+        return 2 * query.shares()[section] + SPARE_DOCUMENTS
 
 
 def _of_web(result: dict[str, Any]) -> Document:
