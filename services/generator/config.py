@@ -49,6 +49,12 @@ class GeneratorConfig:
     openai_url: str = setting(
         "HEADWAY_OPENAI_BASE_URL", words, "https://api.openai.com/v1", "where OpenAI's API or a compatible server is"
     )
+    openai_api: str = setting(
+        "HEADWAY_OPENAI_API",
+        one_of("chat", "responses"),
+        "chat",
+        "which of OpenAI's two APIs is asked; compatible servers know chat, few of them responses",
+    )
     openai_large: str = setting(
         "HEADWAY_OPENAI_LARGE_MODEL", words, "gpt-6.1-sol", "model of the large tier; a dash for none"
     )

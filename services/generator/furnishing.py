@@ -5,10 +5,10 @@ Decides which providers take part: those with a key. Knows the SDKs only by thei
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 
@@ -21,20 +21,31 @@ from services.generator import models
 from services.generator.config import GeneratorConfig
 from services.generator.ladder import Ladder, Writer
 from services.generator.models import Model
-from services.generator.providers import anthropic, openai
-from services.generator.providers.anthropic import AnthropicProvider
-from services.generator.providers.openai import OpenAIProvider
+from services.generator.providers import anthropic, openai, openai_responses
+from services.generator.upstream import Provider
+from services.generator.warming import Warmable, warmed
 from services.generator.writing import Desk
 
-WARM_SECONDS = 3.0
 NO_MODEL = "-"
+
+
+class Connected(Provider, Warmable, Protocol):
+    """A provider with its connections."""
+
+
+_WIRES: Mapping[tuple[str, str], Callable[..., AbstractAsyncContextManager[Connected]]] = {
+    ("anthropic", "messages"): anthropic.connected,
+    ("openai", "chat"): openai.connected,
+    ("openai", "responses"): openai_responses.connected,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One provider as configured, with its models."""
+    """One provider as configured, with its models. ``api`` tells apart the APIs of a provider that has several."""
 
     provider: str
+    api: str
     url: str
     key: str
     models: tuple[Model, ...]
@@ -71,9 +82,16 @@ async def opened(furnishing: Furnishing, *, clock: Clock) -> AsyncIterator[Desk]
             for endpoint, provider in zip(endpoints, providers, strict=True)
             for model in endpoint.models
         ]
-        await _warm(endpoints, providers, furnishing.warm_connections)
-        ladder = Ladder(writers, clock=clock)
-        yield Desk(ladder=ladder, domain=furnishing.domain, phrases=furnishing.phrases, clock=clock)
+        _announce(endpoints)
+        named = {endpoint.provider: provider for endpoint, provider in zip(endpoints, providers, strict=True)}
+        warming = await lifetimes.enter_async_context(warmed(named, connections=furnishing.warm_connections))
+        yield Desk(
+            ladder=Ladder(writers, clock=clock),
+            domain=furnishing.domain,
+            phrases=furnishing.phrases,
+            clock=clock,
+            lost=warming.lost,
+        )
 
 
 def chosen(config: GeneratorConfig, catalogue: models.ModelCatalogue) -> list[Endpoint]:
@@ -82,6 +100,7 @@ def chosen(config: GeneratorConfig, catalogue: models.ModelCatalogue) -> list[En
     wanted = [
         (
             "anthropic",
+            "messages",
             config.anthropic_url,
             config.anthropic_key or config.anthropic_key_fallback,
             config.anthropic_large,
@@ -89,6 +108,7 @@ def chosen(config: GeneratorConfig, catalogue: models.ModelCatalogue) -> list[En
         ),
         (
             "openai",
+            config.openai_api,
             config.openai_url,
             config.openai_key or config.openai_key_fallback,
             config.openai_large,
@@ -98,6 +118,7 @@ def chosen(config: GeneratorConfig, catalogue: models.ModelCatalogue) -> list[En
     endpoints = [
         Endpoint(
             provider=provider,
+            api=api,
             url=url,
             key=key,
             models=tuple(
@@ -106,29 +127,20 @@ def chosen(config: GeneratorConfig, catalogue: models.ModelCatalogue) -> list[En
                 if name not in ("", NO_MODEL)
             ),
         )
-        for provider, url, key, large, small in wanted
+        for provider, api, url, key, large, small in wanted
         if key
     ]
     return sorted(endpoints, key=lambda endpoint: endpoint.provider != config.preferred)
 
 
-def _connected(endpoint: Endpoint) -> AbstractAsyncContextManager[AnthropicProvider | OpenAIProvider]:
-    if endpoint.provider == "anthropic":
-        return anthropic.connected(base_url=endpoint.url, api_key=endpoint.key)
-    return openai.connected(base_url=endpoint.url, api_key=endpoint.key)
+def _connected(endpoint: Endpoint) -> AbstractAsyncContextManager[Connected]:
+    return _WIRES[endpoint.provider, endpoint.api](base_url=endpoint.url, api_key=endpoint.key)
 
 
-async def _warm(
-    endpoints: Sequence[Endpoint], providers: Sequence[AnthropicProvider | OpenAIProvider], connections: int
-) -> None:
-    """Opens connections to all providers; a provider that cannot be reached now may be reached later."""
+def _announce(endpoints: Sequence[Endpoint]) -> None:
     log = structlog.get_logger()
-    faults = await asyncio.gather(*(provider.warm(connections, WARM_SECONDS) for provider in providers))
-    for endpoint, fault in zip(endpoints, faults, strict=True):
+    for endpoint in endpoints:
         names = [model.name for model in endpoint.models]
-        if fault:
-            log.warning("provider cannot be reached", provider=endpoint.provider, url=endpoint.url, why=fault)
-        else:
-            log.info("provider ready", provider=endpoint.provider, url=endpoint.url, models=names)
+        log.info("provider configured", provider=endpoint.provider, api=endpoint.api, url=endpoint.url, models=names)
     if not endpoints:
         log.warning("no provider has a key: the floor writes all items")

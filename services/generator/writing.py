@@ -7,7 +7,7 @@ asked for again. Knows no message and no SDK.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -84,8 +84,18 @@ class Outlet(Protocol):
 class Desk:
     """What writing needs and all requests share: the ladder, the prompts of the domain, the floor's phrases."""
 
-    def __init__(self, *, ladder: Ladder, domain: Domain, phrases: Mapping[str, floor.Phrases], clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        ladder: Ladder,
+        domain: Domain,
+        phrases: Mapping[str, floor.Phrases],
+        clock: Clock,
+        lost: Callable[[str], None],
+    ) -> None:
+        """``lost`` is told the backend that could not be reached."""
         self.ladder = ladder
+        self.lost = lost
         self.phrases = phrases
         self.clock = clock
         self.item_length = ItemLength()
@@ -252,6 +262,8 @@ class _Writing:
         key = (rung.backend, rung.model)
         broken = self._broken_connections.get(key, 0) + (result.error.failure is Failure.CONNECTION)
         self._broken_connections[key] = broken
+        if broken >= MOST_FAILURES_OF_A_CONNECTION:
+            self._desk.lost(rung.backend)
         if result.error.failure is not Failure.CONNECTION or broken >= MOST_FAILURES_OF_A_CONNECTION:
             self._without |= self._desk.ladder.concerned(rung, result.error.failure)
         return len(self._attempts) < MOST_ATTEMPTS

@@ -32,7 +32,10 @@ WRITERS = [
     ("anthropic", {}),
     ("openai", {}),
     ("openai", {"openai_small_model": "local-small", "openai_large_model": "-"}),
+    ("openai", {"openai_api": "responses"}),
 ]
+LIMIT_FIELDS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+KINDS_OF_WRITERS = ["anthropic", "openai", "lines", "responses"]
 
 
 def sources(events: list[generator_pb2.GenerateResponse]) -> list[str]:
@@ -40,7 +43,7 @@ def sources(events: list[generator_pb2.GenerateResponse]) -> list[str]:
 
 
 @pytest.mark.parametrize("fault", EVERY_WAY_OF_WRITING)
-@pytest.mark.parametrize(("providers", "settings"), WRITERS, ids=["anthropic", "openai", "lines"])
+@pytest.mark.parametrize(("providers", "settings"), WRITERS, ids=KINDS_OF_WRITERS)
 async def test_items_arrive_whole_however_they_are_written_and_sent(
     providers: str, settings: dict[str, str], fault: str
 ) -> None:
@@ -53,16 +56,15 @@ async def test_items_arrive_whole_however_they_are_written_and_sent(
     assert summary(events).dropped_items == 0
 
 
-@pytest.mark.parametrize(("providers", "settings"), WRITERS, ids=["anthropic", "openai", "lines"])
+@pytest.mark.parametrize(("providers", "settings"), WRITERS, ids=KINDS_OF_WRITERS)
 async def test_items_that_take_more_tokens_than_expected_are_asked_for_again_with_more(
     providers: str, settings: dict[str, str]
 ) -> None:
     # Each character outside of ASCII as six: the answer reaches its limit of tokens before the third item is whole.
     async with generator('name = "unicode_escapes"', providers=providers, settings=settings) as running:
         events = await generate(running.target)
-        limits = [
-            entry.body.get("max_tokens") or entry.body["max_completion_tokens"] for entry in running.simulation.requests
-        ]
+        bodies = [entry.body for entry in running.simulation.requests]
+    limits = [next(body[name] for name in LIMIT_FIELDS if name in body) for body in bodies]
     assert tiers(events) == ["small"] * 3
     assert sources(events) == ["jeju-0", "jeju-1", "jeju-2"]
     assert items(events)[0].title == "성산일출봉"

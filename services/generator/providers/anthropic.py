@@ -6,7 +6,7 @@ breakpoint; the schema, when there is one, is the structured output format. Know
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -51,16 +51,13 @@ class AnthropicProvider:
             async with self._client.messages.with_streaming_response.create(
                 **_arguments(call), timeout=wire.timeout(call.timeout), extra_headers=wire.trace_headers()
             ) as response:
-                async with aclosing(_pieces(response.http_response)) as pieces:
+                async with aclosing(wire.pieces(response.http_response, MessageEvents())) as pieces:
                     async for piece in pieces:
                         yield piece
         except anthropic.APIStatusError as fault:
             raise failures.of_response(fault.status_code, fault.body, fault.response.headers) from fault
         except anthropic.APIConnectionError as fault:
             raise wire.broken(fault) from fault
-        except (LookupError, TypeError, AttributeError) as fault:
-            # What reads the events trusts their shape; one that has another is no event of the protocol.
-            raise UpstreamError(Failure.INVALID_STREAM, f"an event has an unknown shape: {fault!r}") from fault
 
     async def warm(self, connections: int, within: float) -> str:
         """Opens connections and makes the SDK ready; an empty string, or what went wrong."""
@@ -93,56 +90,69 @@ def _arguments(call: Call) -> dict[str, Any]:
     return arguments
 
 
-async def _pieces(response: httpx2.Response) -> AsyncGenerator[Piece, None]:
-    usage, stop = Usage(), ""
-    async with aclosing(wire.events(response)) as batches:  # type: ignore[type-var]  # an async generator it is
-        async for batch in batches:
-            texts: list[str] = []
-            for name, data in batch:
-                if name == b"ping":
-                    continue
-                event = wire.parsed(data)
-                kind = event.get("type") if isinstance(event, dict) else None
-                if kind == "content_block_delta":
-                    if event["delta"].get("type") == "text_delta":
-                        texts.append(event["delta"]["text"])
-                elif kind == "message_start":
-                    usage = _usage(event["message"].get("usage") or {}, usage)
-                    yield Started(usage)
-                elif kind == "message_delta":
-                    usage = _usage(event.get("usage") or {}, usage)
-                    stop = event["delta"].get("stop_reason") or stop
-                elif kind == "error":
-                    if texts:
-                        yield "".join(texts)
-                    raise failures.of_event(event)
-                elif kind == "message_stop":
-                    stop = stop or "end_turn"
-                    if texts:
-                        yield "".join(texts)
-                    await wire.drained(batches)
-                    yield Ended(_STOPS.get(stop, Stop.END), usage)
-                    return
-            if texts:
-                yield "".join(texts)
-    if not stop:
-        raise UpstreamError(Failure.CUT_OFF, "the stream ended without message_stop")
-    # The end marker is missing, but the reason for stopping was given, so nothing is.
-    yield Ended(_STOPS.get(stop, Stop.END), usage)
+class MessageEvents:
+    """What the events of one message mean; see ``wire.Decoding``."""
+
+    def __init__(self) -> None:
+        self._usage = Usage()
+        self._stop = ""
+
+    def take(self, name: bytes, data: bytes) -> Piece | None:
+        """See ``wire.Decoding``."""
+        if name == b"ping":
+            return None
+        event = wire.parsed(data)
+        kind = event.get("type") if isinstance(event, dict) else None
+        if kind == "content_block_delta":
+            delta = event["delta"]
+            return _worded(delta["text"]) if delta.get("type") == "text_delta" else None
+        if kind == "content_block_start":
+            block = wire.table(event.get("content_block"))
+            return _worded(block.get("text")) if block.get("type") == "text" else None
+        if kind == "message_start":
+            self._usage = _usage(event["message"].get("usage"), self._usage)
+            return Started(self._usage)
+        if kind == "message_delta":
+            self._usage = _usage(event.get("usage"), self._usage)
+            self._stop = wire.table(event.get("delta")).get("stop_reason") or self._stop
+            return None
+        if kind == "error":
+            raise failures.of_event(event)
+        if kind == "message_stop":
+            self._stop = self._stop or "end_turn"
+            return self.close()
+        if kind is None and isinstance(event, dict) and event.get("error"):
+            raise failures.of_event(event)  # a gateway's own error, not in the provider's form
+        return None
+
+    def close(self) -> Ended:
+        """See ``wire.Decoding``. Without the end marker the reason for stopping will do: then nothing is missing."""
+        if not self._stop:
+            raise UpstreamError(Failure.CUT_OFF, "the stream ended without message_stop")
+        return Ended(_STOPS.get(self._stop, Stop.END), self._usage)
 
 
-def _usage(told: Mapping[str, Any], before: Usage) -> Usage:
+def _worded(text: object) -> str:
+    if text is not None and not isinstance(text, str):
+        raise TypeError("a text that is none")
+    return text or ""
+
+
+def _usage(said: object, before: Usage) -> Usage:
     """The usage so far; what an event leaves out or leaves null stays as it was. ``input_tokens`` of the provider
     counts only what follows the last cache breakpoint."""
+    told = wire.table(said)
     read, written = told.get("cache_read_input_tokens"), told.get("cache_creation_input_tokens")
-    cache_read = before.cache_read_tokens if read is None else read
-    cache_write = before.cache_write_tokens if written is None else written
+    if written is None and told.get("cache_creation"):
+        written = sum(map(wire.count, wire.table(told["cache_creation"]).values()))
+    cache_read = before.cache_read_tokens if read is None else wire.count(read)
+    cache_write = before.cache_write_tokens if written is None else wire.count(written)
     plain_before = before.input_tokens - before.cache_read_tokens - before.cache_write_tokens
     plain = told.get("input_tokens")
     output = told.get("output_tokens")
     return Usage(
-        input_tokens=(plain_before if plain is None else plain) + cache_read + cache_write,
-        output_tokens=before.output_tokens if output is None else output,
+        input_tokens=(plain_before if plain is None else wire.count(plain)) + cache_read + cache_write,
+        output_tokens=before.output_tokens if output is None else wire.count(output),
         cache_read_tokens=cache_read,
         cache_write_tokens=cache_write,
     )
