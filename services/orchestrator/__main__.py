@@ -41,6 +41,7 @@ async def serve(config: OrchestratorConfig, shared: SharedConfig, stop: asyncio.
             neighbours=Neighbours(router, retrieval, generator),
             priors=_priors(config),
             records_per_item=config.records_per_item,
+            items_per_piece=config.items_per_piece,
             floor=FloorWriter(phrases),
         )
         hosted = Hosted(

@@ -48,6 +48,7 @@ class Parts:
     neighbours: Neighbours
     priors: policy.Priors
     records_per_item: int
+    items_per_piece: int
     floor: Floor
 
 
@@ -64,7 +65,7 @@ class Answer:
         self._routed = Routed(language=policy.UNDETERMINED, intent="", confidence=0.0)
         self._language = "en"
         self._sections: tuple[str, ...] = ()
-        self._shelf = Shelf(per_item=parts.records_per_item)
+        self._shelf = Shelf(per_item=parts.records_per_item, per_piece=parts.items_per_piece)
         self._failed: NeighbourFailed | None = None
         self._plan_sent = False
         self._waiting_notices: list[Degraded] = []
@@ -81,11 +82,7 @@ class Answer:
             if not limit.expired():
                 raise
             self._account.endings.append(Finish.DEADLINE)
-        try:
-            async with asyncio.timeout(self._remaining()):
-                await self._conclude()
-        except TimeoutError as late:
-            raise HeadwayError(Reason.DEADLINE_EXPIRED, "the caller did not take the answer in time") from late
+        await self._conclude()
 
     async def _run(self) -> None:
         await self._route()
@@ -208,7 +205,7 @@ class Answer:
             # In the context of the request, not in that of retrieval, which is where records come in.
             tasks.create_task(
                 write(piece, self._writing()),
-                name=f"piece.{piece.section}.{piece.first_rank}",
+                name=f"piece.{piece.section}.{piece.ranks[0]}",
                 context=self._context.copy(),
             )
 

@@ -37,3 +37,9 @@ class OrchestratorConfig:
     records_per_item: int = setting(
         "HEADWAY_RECORDS_PER_ITEM", whole(1, 10), "3", "records asked of retrieval for each item wanted"
     )
+    items_per_piece: int = setting(
+        "HEADWAY_ITEMS_PER_PIECE",
+        whole(1, 50),
+        "4",
+        "most items that one call to the generator writes; a section of more is written by several at once",
+    )

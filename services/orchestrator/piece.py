@@ -31,11 +31,10 @@ FIRST_TOKEN = 0.3
 
 @dataclass(slots=True, kw_only=True)
 class Piece:
-    """What is to be written and how far it got. ``first_rank`` counts from 1 within the section."""
+    """What is to be written and how far it got: one item for each of ``ranks``, in that order."""
 
     section: str
-    count: int
-    first_rank: int
+    ranks: tuple[int, ...]
     records: tuple[Record, ...]
     written: int = 0
     given: list[str] = field(default_factory=list)
@@ -44,7 +43,7 @@ class Piece:
 
     def missing(self) -> int:
         """Items still to be written."""
-        return self.count - self.written
+        return len(self.ranks) - self.written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +129,9 @@ async def _one_stream(piece: Piece, writing: Writing) -> None:
 async def _item(piece: Piece, writing: Writing, item: Item) -> None:
     if writing.account.used_sources.intersection(item.sources[:1]):
         return  # another piece of this answer has written about it already
+    if not piece.missing():
+        return  # more than was asked for
+    item.rank = piece.ranks[piece.written]
     piece.written += 1
     piece.given.extend(item.sources)
     await writing.send_item(item)
@@ -148,7 +150,7 @@ def _wish(piece: Piece, writing: Writing) -> GenerationWish:
         language=writing.language,
         section=piece.section,
         count=piece.missing(),
-        first_rank=piece.first_rank + piece.written,
+        first_rank=piece.ranks[piece.written],
         slots=writing.slots,
         complexity=writing.complexity,
         records=piece.records,

@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from headway.budget import allowance
 
 UNDETERMINED = "und"
+ITEMS_PER_FRESH_ONE = 6
+"""One item in so many waits for web results, and at least one."""
+LEAST_TO_SPARE = 3
+"""A section of fewer items holds none back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,29 +78,56 @@ def chosen_sections(*, asked: Sequence[str], intent: Sequence[str], domain: Sequ
 def divided(sections: Sequence[str], *, max_items: int, web_expected: bool) -> tuple[Wish, ...]:
     """Items for each section, as evenly as possible, earlier sections first; sections that get none are left out.
 
-    When web results are expected, sections of three items or more hold one back for them, so that generation starts on
-    internal records without waiting for the web and fresh results still have a place.
+    When web results are expected, one item in ``ITEMS_PER_FRESH_ONE`` is held back for them, out of the last section
+    that can spare it, so that generation starts on internal records without waiting for the web and fresh results
+    still have a place. One for all sections, not one for each: every call to a model costs the prompt once more.
     """
     if not sections:
         return ()
     share, surplus = divmod(max_items, len(sections))
-    wishes = []
-    for index, section in enumerate(sections):
-        total = share + (1 if index < surplus else 0)
-        held_back = 1 if web_expected and total >= 3 else 0
-        if total:
-            wishes.append(Wish(section=section, at_once=total - held_back, held_back=held_back))
-    return tuple(wishes)
+    totals = {section: share + (1 if index < surplus else 0) for index, section in enumerate(sections)}
+    last = next((section for section in reversed(sections) if totals[section] >= LEAST_TO_SPARE), None)
+    fresh = min(totals[last] - 1, max(1, max_items // ITEMS_PER_FRESH_ONE)) if web_expected and last else 0
+    return tuple(
+        Wish(
+            section=section,
+            at_once=total - (fresh if section == last else 0),
+            held_back=fresh if section == last else 0,
+        )
+        for section, total in totals.items()
+        if total
+    )
 
 
-def shared_out(count: int, wishes: Sequence[Wish]) -> Mapping[str, int]:
-    """How many of ``count`` web records that fit any section each section gets, round robin over its held-back
-    items.
+def dealt(count: int, *, per_piece: int) -> tuple[tuple[int, ...], ...]:
+    """Ranks from 1 to ``count`` dealt to pieces of at most ``per_piece`` items, like cards.
+
+    A section with many items is written by several streams at once, each a part of the ranks: the whole takes as long
+    as the longest part, and the best records are spread over all of them.
     """
-    takers = [wish.section for wish in wishes if wish.held_back] or [wish.section for wish in wishes]
-    shares = dict.fromkeys(takers, 0)
-    for index in range(count if takers else 0):
-        shares[takers[index % len(takers)]] += 1
+    pieces = -(-count // per_piece)
+    return tuple(tuple(range(first, count + 1, pieces)) for first in range(1, pieces + 1))
+
+
+def placed(fresh: int, evident: Mapping[str, int], *, otherwise: str) -> Mapping[str, int]:
+    """Where held-back items go: to sections that web records are evidently about, round robin and no more than there
+    are such records, the rest to the section they were held back from."""
+    left, places = dict(evident), dict.fromkeys(evident, 0)
+    for _ in range(fresh):
+        best = max(left, key=lambda section: (left[section], -places[section]), default=None)
+        if best is None or left[best] <= 0:
+            places[otherwise] = places.get(otherwise, 0) + 1
+            continue
+        left[best] -= 1
+        places[best] += 1
+    return {section: count for section, count in places.items() if count}
+
+
+def shared_out(count: int, sections: Sequence[str]) -> Mapping[str, int]:
+    """How many of ``count`` web records that fit any section each of the sections gets, round robin."""
+    shares = dict.fromkeys(sections, 0)
+    for index in range(count if sections else 0):
+        shares[sections[index % len(sections)]] += 1
     return shares
 
 

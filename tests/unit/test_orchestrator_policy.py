@@ -58,18 +58,33 @@ def test_items_are_divided_completely_and_evenly(count: int, web: bool, sections
     assert web or not any(wish.held_back for wish in wishes)
 
 
-def test_a_section_of_three_holds_one_item_back_for_the_web() -> None:
+def test_one_item_in_six_is_held_back_for_the_web() -> None:
     wishes = policy.divided(SECTIONS, max_items=9, web_expected=True)
     assert [(wish.section, wish.at_once, wish.held_back) for wish in wishes] == [
-        ("lodging", 2, 1),
-        ("food", 2, 1),
+        ("lodging", 3, 0),
+        ("food", 3, 0),
         ("sights", 2, 1),
     ]
+    assert sum(wish.held_back for wish in policy.divided(SECTIONS, max_items=36, web_expected=True)) == 6
+    assert sum(wish.held_back for wish in policy.divided(SECTIONS, max_items=6, web_expected=True)) == 0
 
 
-def test_web_records_go_round_robin_to_the_sections_that_wait_for_them() -> None:
-    wishes = policy.divided(SECTIONS, max_items=9, web_expected=True)
-    assert policy.shared_out(5, wishes) == {"lodging": 2, "food": 2, "sights": 1}
+@given(count=st.integers(min_value=1, max_value=50), most=st.integers(min_value=1, max_value=10))
+def test_ranks_are_dealt_completely_to_pieces_of_bounded_size(count: int, most: int) -> None:
+    hands = policy.dealt(count, per_piece=most)
+    assert sorted(rank for hand in hands for rank in hand) == list(range(1, count + 1))
+    assert all(1 <= len(hand) <= most for hand in hands)
+    assert [hand[0] for hand in hands] == list(range(1, len(hands) + 1))
+
+
+def test_held_back_items_go_where_the_web_has_something_to_say() -> None:
+    assert policy.placed(1, {"food": 2, "lodging": 1}, otherwise="sights") == {"food": 1}
+    assert policy.placed(3, {"food": 1, "lodging": 1}, otherwise="sights") == {"food": 1, "lodging": 1, "sights": 1}
+    assert policy.placed(2, {}, otherwise="sights") == {"sights": 2}
+
+
+def test_web_records_that_fit_anywhere_are_shared_round_robin() -> None:
+    assert policy.shared_out(5, SECTIONS) == {"lodging": 2, "food": 2, "sights": 1}
     assert policy.shared_out(3, ()) == {}
 
 

@@ -177,6 +177,7 @@ async def orchestrator(script: Script, *, shared: SharedConfig | None = None) ->
             neighbours=Neighbours(*channels),
             priors=PRIORS,
             records_per_item=3,
+            items_per_piece=4,
             floor=FloorWriter(floor.load(TRAVEL / floor.PHRASES_FILE)),
         )
         service = RecommendationService(parts)

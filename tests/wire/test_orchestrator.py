@@ -177,8 +177,7 @@ async def test_generation_does_not_wait_for_the_web_and_web_results_feed_later_i
         await context.write(internal())
         await generating.wait()
         web_arrived.set()
-        for section in ("lodging", "food", "sights"):
-            fresh.records.records.extend(web(1, section).records.records)
+        fresh.records.records.extend(web(1, "food").records.records)
         await context.write(fresh)
         await context.write(retrieval_pb2.RetrieveResponse(summary=retrieval_pb2.RetrieveSummary()))
 
@@ -192,8 +191,25 @@ async def test_generation_does_not_wait_for_the_web_and_web_results_feed_later_i
         events = await ask(target)
     found = items(events)
     assert len(found) == 9
-    third = {each.section: each for each in found if each.rank == 3}
-    assert {each.sources[0] for each in third.values()} == {"lodging-100", "food-100", "sights-100"}
+    assert [(each.section, each.rank) for each in found if each.sources[0] == "food-100"] == [("food", 4)]
+    assert sorted(each.section for each in found) == ["food"] * 4 + ["lodging"] * 3 + ["sights"] * 2
+
+
+async def test_a_section_of_many_items_is_written_by_several_streams_at_once() -> None:
+    together: set[int] = set()
+    all_begun = asyncio.Event()
+
+    async def waits_for_the_others(request: Any, context: Any) -> None:
+        together.add(request.first_rank)
+        if len(together) == 3:
+            all_begun.set()
+        await all_begun.wait()
+        await writes_all(request, context)
+
+    async with orchestrator(Script(generate=waits_for_the_others)) as target:
+        found = items(await ask(target, sections=["lodging"]))
+    assert sorted(each.rank for each in found) == list(range(1, 10))
+    assert len({each.sources[0] for each in found}) == 9
 
 
 async def test_a_web_that_never_comes_leaves_its_items_to_internal_records() -> None:
