@@ -132,7 +132,7 @@ async def test_a_failed_part_ends_its_span_with_the_class_of_the_error() -> None
     async with collecting() as collector:
         shared = SharedConfig(otlp_endpoint=collector.url, **QUIET)
         async with orchestrator(Script(generate=generate), shared=shared) as target:
-            await ask(target, sections=["food"])
+            await ask(target, sections=["food"], max_items=2)
     [part] = collector.named("part")
     assert part.error
     assert part.attributes["error.type"] == "KeyError"
