@@ -12,10 +12,11 @@ from headway import floor, process
 from headway.channel import connected, reachable
 from headway.deadline import Deadline
 from headway.domain import DomainError, load
-from headway.server import Check, Hosted, SharedConfig, listening
-from headway.v1 import recommendation_pb2_grpc
+from headway.server import Check, Hosted, SharedConfig, always_ready, listening
+from headway.v1 import explain_pb2_grpc, recommendation_pb2_grpc
 from services.orchestrator.answer import Parts
 from services.orchestrator.config import OrchestratorConfig
+from services.orchestrator.explain import ExplainService, Recent
 from services.orchestrator.floor_items import FloorWriter
 from services.orchestrator.neighbours import Neighbours
 from services.orchestrator.policy import Priors
@@ -44,10 +45,11 @@ async def serve(config: OrchestratorConfig, shared: SharedConfig, stop: asyncio.
             items_per_piece=config.items_per_piece,
             floor=FloorWriter(phrases),
         )
+        recent = Recent(config.explain_keep)
         hosted = Hosted(
             name=NAME,
             register=lambda server: recommendation_pb2_grpc.add_RecommendationServiceServicer_to_server(
-                RecommendationService(parts), server
+                RecommendationService(parts, recent), server
             ),
             check=_readiness(
                 needed=reachable(retrieval, RETRIEVAL),
@@ -55,8 +57,18 @@ async def serve(config: OrchestratorConfig, shared: SharedConfig, stop: asyncio.
                 patience=Deadline.after(config.start_patience, time.monotonic),
             ),
         )
-        await lifetimes.enter_async_context(listening(config.listen, [hosted], shared))
+        services = [hosted, _explaining(recent)] if recent.keep else [hosted]
+        await lifetimes.enter_async_context(listening(config.listen, services, shared))
         await stop.wait()
+
+
+def _explaining(recent: Recent) -> Hosted:
+    service = ExplainService(recent, clock=time.monotonic)
+    return Hosted(
+        name="headway.v1.ExplainService",
+        register=lambda server: explain_pb2_grpc.add_ExplainServiceServicer_to_server(service, server),
+        check=always_ready,
+    )
 
 
 def _readiness(*, needed: Check, wished: Sequence[Check], patience: Deadline) -> Check:

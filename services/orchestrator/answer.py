@@ -127,12 +127,22 @@ class Answer:
             await self._own_notice(unsupported_language(self._routed.language, self._language))
 
     async def _retrieve(self, tasks: asyncio.TaskGroup) -> None:
-        """Reads retrieval and starts pieces as records come; asks once more when it fails before any record came."""
+        """Reads retrieval and starts pieces as records come; asks once more when it fails before any record came.
+
+        The web is asked when some item waits for it, and otherwise only when the catalogue has nothing: an answer must
+        not wait for results that it has no place for.
+        """
+        web = policy.web_is_awaited(self._divided(web_expected=True))
+        if await self._tried_retrieval(tasks, web=web) and self._shelf.empty() and not web:
+            await self._tried_retrieval(tasks, web=True)
+
+    async def _tried_retrieval(self, tasks: asyncio.TaskGroup, *, web: bool) -> bool:
+        """True when retrieval went to its end, at the first or the second try."""
         cap: float | None = None
         for _ in range(2):
             try:
-                await self._one_retrieval(tasks, cap)
-                return
+                await self._one_retrieval(tasks, cap, web=web)
+                return True
             except NeighbourFailed as failure:
                 self._failed = failure
                 await self._own_notice(failure.degraded())
@@ -140,11 +150,12 @@ class Answer:
                 break
             cap = self._remaining()
         self._start(tasks, self._shelf.held_back(()))
+        return False
 
-    async def _one_retrieval(self, tasks: asyncio.TaskGroup, cap: float | None) -> None:
+    async def _one_retrieval(self, tasks: asyncio.TaskGroup, cap: float | None, *, web: bool) -> None:
         scope, priors = self._scope, self._parts.priors
         remaining, reserve, started = self._remaining(), scope.reserve(), scope.spent()
-        web_within = policy.web_allowance(priors, remaining=remaining, reserve=reserve)
+        web_within = policy.web_allowance(priors, remaining=remaining, reserve=reserve) if web else 0.0
         internal_within = policy.retrieval_allowance(priors, remaining=remaining, reserve=reserve)
         if cap is not None:
             internal_within = max(internal_within, cap - reserve - priors.generator_floor)

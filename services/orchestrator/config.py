@@ -34,6 +34,12 @@ class OrchestratorConfig:
         "20s",
         "time at start to wait for router and generator before going without them",
     )
+    explain_keep: int = setting(
+        "HEADWAY_EXPLAIN_KEEP",
+        whole(0, 100_000),
+        "200",
+        "requests whose account is kept in memory for `headway explain`; 0 switches it off",
+    )
     records_per_item: int = setting(
         "HEADWAY_RECORDS_PER_ITEM", whole(1, 10), "3", "records asked of retrieval for each item wanted"
     )

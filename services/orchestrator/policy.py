@@ -15,7 +15,7 @@ UNDETERMINED = "und"
 ITEMS_PER_FRESH_ONE = 6
 """One item in so many waits for web results, and at least one."""
 LEAST_TO_SPARE = 3
-"""A section of fewer items holds none back."""
+"""An answer of fewer items holds none back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,16 +78,18 @@ def chosen_sections(*, asked: Sequence[str], intent: Sequence[str], domain: Sequ
 def divided(sections: Sequence[str], *, max_items: int, web_expected: bool) -> tuple[Wish, ...]:
     """Items for each section, as evenly as possible, earlier sections first; sections that get none are left out.
 
-    When web results are expected, one item in ``ITEMS_PER_FRESH_ONE`` is held back for them, out of the last section
-    that can spare it, so that generation starts on internal records without waiting for the web and fresh results
-    still have a place. One for all sections, not one for each: every call to a model costs the prompt once more.
+    When web results are expected, one item in ``ITEMS_PER_FRESH_ONE`` is held back for them, out of the last section,
+    so that generation starts on internal records without waiting for the web and fresh results still have a place. One
+    for all sections, not one for each: every call to a model costs the prompt once more. Answers of one or two items
+    wait for nothing.
     """
     if not sections:
         return ()
     share, surplus = divmod(max_items, len(sections))
     totals = {section: share + (1 if index < surplus else 0) for index, section in enumerate(sections)}
-    last = next((section for section in reversed(sections) if totals[section] >= LEAST_TO_SPARE), None)
-    fresh = min(totals[last] - 1, max(1, max_items // ITEMS_PER_FRESH_ONE)) if web_expected and last else 0
+    last = [section for section, total in totals.items() if total][-1]
+    fresh = max(1, max_items // ITEMS_PER_FRESH_ONE) if web_expected and max_items >= LEAST_TO_SPARE else 0
+    fresh = min(fresh, totals[last])
     return tuple(
         Wish(
             section=section,
@@ -97,6 +99,11 @@ def divided(sections: Sequence[str], *, max_items: int, web_expected: bool) -> t
         for section, total in totals.items()
         if total
     )
+
+
+def web_is_awaited(wishes: Sequence[Wish]) -> bool:
+    """True when some item is held back for web results, so that there is a place for them."""
+    return any(wish.held_back for wish in wishes)
 
 
 def dealt(count: int, *, per_piece: int) -> tuple[tuple[int, ...], ...]:

@@ -16,6 +16,7 @@ from headway.ledger import Degraded, Stage
 from headway.messages import duration, notice_to_message, slot_to_message, stage_to_message, usage_to_message
 from headway.request import RequestScope
 from headway.v1 import item_pb2, ledger_pb2, recommendation_pb2
+from services.orchestrator.explain import Account
 from services.orchestrator.outlet import PlanValue, SummaryValue
 
 LEDGER_KEY = "headway-ledger-bin"
@@ -41,9 +42,10 @@ class ResponseStream:
     writes. Leaving the block waits until everything is written, at most ``LEAVE_WITHIN`` beyond the deadline.
     """
 
-    def __init__(self, context: Any, scope: RequestScope) -> None:
+    def __init__(self, context: Any, scope: RequestScope, account: Account) -> None:
         self._context = context
         self._scope = scope
+        self._account = account
         self._metrics = scope.telemetry.metrics if scope.telemetry is not None else None
         self._waiting: asyncio.Queue[Response | None] = asyncio.Queue(maxsize=MOST_WAITING)
 
@@ -82,6 +84,7 @@ class ResponseStream:
             deadline_source=scope.source.value,  # type: ignore[arg-type]  # the numbers are the same by contract
             max_items=plan.max_items if plan.sections else 0,
         )
+        self._account.plan(message)
         await self._write(Response(plan=message))
 
     async def item(self, item: item_pb2.Item) -> None:
@@ -90,7 +93,9 @@ class ResponseStream:
         await self._write(Response(item=item))
 
     async def notice(self, degraded: Degraded) -> None:
-        await self._write(Response(notice=notice_to_message(degraded)))
+        message = notice_to_message(degraded)
+        self._account.notice(message)
+        await self._write(Response(notice=message))
 
     async def summary(self, summary: SummaryValue) -> None:
         message = recommendation_pb2.Summary(
@@ -103,6 +108,7 @@ class ResponseStream:
             usage=usage_to_message(summary.usage),
             ledger=[stage_to_message(stage) for stage in summary.ledger],
         )
+        self._account.summary(message)
         self._watch(summary)
         self._context.set_trailing_metadata(((LEDGER_KEY, _ledger(summary.ledger)),))
         await self._write(Response(summary=message))

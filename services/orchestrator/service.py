@@ -11,6 +11,7 @@ from headway.messages import seconds, tier_from_number
 from headway.request import RequestScope, current, serving
 from headway.v1 import recommendation_pb2, recommendation_pb2_grpc
 from services.orchestrator.answer import Answer, Parts
+from services.orchestrator.explain import Recent
 from services.orchestrator.outlet import Query
 from services.orchestrator.responses import ResponseStream
 
@@ -18,8 +19,9 @@ from services.orchestrator.responses import ResponseStream
 class RecommendationService(recommendation_pb2_grpc.RecommendationServiceServicer):
     """Answers ``Recommend`` with the parts of this process."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, recent: Recent | None = None) -> None:
         self._parts = parts
+        self._recent = recent or Recent(0)
 
     async def Recommend(  # type: ignore[override]  # a coroutine that writes owns its tasks; a generator cannot
         self, request: recommendation_pb2.RecommendRequest, context: Any
@@ -34,8 +36,8 @@ class RecommendationService(recommendation_pb2_grpc.RecommendationServiceService
             sections=tuple(request.sections),
         )
         scope.span.content("headway.query", query.text)
-        with serving(scope):
-            async with ResponseStream(context, scope) as stream:
+        with serving(scope), self._recent.account(scope.request_id, scope.arrived) as account:
+            async with ResponseStream(context, scope, account) as stream:
                 await Answer(query, self._parts, scope, stream).give()
 
 

@@ -54,7 +54,7 @@ def test_items_are_divided_completely_and_evenly(count: int, web: bool, sections
     totals = [wish.total for wish in wishes]
     assert sum(totals) == count
     assert max(totals) - min(totals) <= 1
-    assert all(wish.at_once >= 1 for wish in wishes)
+    assert sum(wish.at_once for wish in wishes) >= 1
     assert web or not any(wish.held_back for wish in wishes)
 
 
@@ -66,7 +66,8 @@ def test_one_item_in_six_is_held_back_for_the_web() -> None:
         ("sights", 2, 1),
     ]
     assert sum(wish.held_back for wish in policy.divided(SECTIONS, max_items=36, web_expected=True)) == 6
-    assert sum(wish.held_back for wish in policy.divided(SECTIONS, max_items=6, web_expected=True)) == 0
+    assert [wish.held_back for wish in policy.divided(SECTIONS, max_items=3, web_expected=True)] == [0, 0, 1]
+    assert sum(wish.held_back for wish in policy.divided(SECTIONS, max_items=2, web_expected=True)) == 0
 
 
 @given(count=st.integers(min_value=1, max_value=50), most=st.integers(min_value=1, max_value=10))

@@ -212,6 +212,43 @@ async def test_a_section_of_many_items_is_written_by_several_streams_at_once() -
     assert len({each.sources[0] for each in found}) == 9
 
 
+async def test_the_web_is_not_asked_when_the_answer_has_no_place_for_its_results() -> None:
+    script = Script()
+    async with orchestrator(script) as target:
+        assert len(items(await ask(target, max_items=2))) == 2
+    [asked] = [each for each in script.asked if isinstance(each, retrieval_pb2.RetrieveRequest)]
+    assert asked.internal_only
+
+
+async def test_the_only_item_of_the_last_section_may_wait_for_the_web() -> None:
+    async def retrieve(_asked: Any, context: Any) -> None:
+        await context.write(retrieval_plan("tavily"))
+        await context.write(internal())
+        await context.write(web(1, "sights"))
+        await context.write(retrieval_pb2.RetrieveResponse(summary=retrieval_pb2.RetrieveSummary()))
+
+    async with orchestrator(Script(retrieve=retrieve)) as target:
+        found = items(await ask(target, max_items=3))
+    assert {each.section: each.sources[0] for each in found} == {
+        "lodging": "lodging-0",
+        "food": "food-0",
+        "sights": "sights-100",
+    }
+
+
+async def test_a_small_answer_asks_the_web_when_the_catalogue_has_nothing() -> None:
+    async def retrieve(asked: Any, context: Any) -> None:
+        await context.write(retrieval_plan("none" if asked.internal_only else "tavily"))
+        await context.write(internal(0))
+        if not asked.internal_only:
+            await context.write(web(3))
+        await context.write(retrieval_pb2.RetrieveResponse(summary=retrieval_pb2.RetrieveSummary()))
+
+    async with orchestrator(Script(retrieve=retrieve)) as target:
+        found = items(await ask(target, max_items=2))
+    assert sorted(each.sources[0] for each in found) == ["web-100", "web-101"]
+
+
 async def test_a_web_that_never_comes_leaves_its_items_to_internal_records() -> None:
     async def retrieve(_request: Any, context: Any) -> None:
         await context.write(retrieval_plan("tavily"))

@@ -124,11 +124,11 @@ async def test_when_too_many_wait_callers_are_told_to_try_again() -> None:
     assert after.intent == "general_question"
 
 
-async def test_a_domain_without_examples_routes_everything_to_its_fallback() -> None:
+async def test_a_domain_without_examples_routes_what_slots_do_not_tell_to_its_fallback() -> None:
     travel = knowledge().domain
     mute = replace(travel, intents=tuple(replace(intent, examples={}) for intent in travel.intents))
     async with BatchedEncoder(encoder()) as batched:
-        answer = await RouterService(learn(mute, encoder()), batched).route("제주 여행")
+        answer = await RouterService(learn(mute, encoder()), batched).route("비행기는 왜 날까")
     assert answer.intent == travel.fallback_intent
 
 
