@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from headway.domain import load
 from headway.server import Hosted, SharedConfig, always_ready
 from headway.testing import channel, hosting, plain_channel
 from headway.v1 import (
+    explain_pb2_grpc,
     generator_pb2,
     generator_pb2_grpc,
     item_pb2,
@@ -25,6 +27,7 @@ from headway.v1 import (
     router_pb2_grpc,
 )
 from services.orchestrator.answer import Parts
+from services.orchestrator.explain import ExplainService, Recent
 from services.orchestrator.floor_items import FloorWriter
 from services.orchestrator.neighbours import Neighbours
 from services.orchestrator.policy import Priors
@@ -157,8 +160,8 @@ PRIORS = Priors(
 
 
 @asynccontextmanager
-async def orchestrator(script: Script, *, shared: SharedConfig | None = None) -> AsyncIterator[str]:
-    """A real orchestrator between scripted neighbours; yields its address."""
+async def orchestrator(script: Script, *, shared: SharedConfig | None = None, keep: int = 0) -> AsyncIterator[str]:
+    """A real orchestrator between scripted neighbours, which keeps accounts of so many requests; yields its address."""
     neighbours = (
         (f"{_PACKAGE}RouterService", router_pb2_grpc.add_RouterServiceServicer_to_server, _Router(script)),
         (f"{_PACKAGE}RetrievalService", retrieval_pb2_grpc.add_RetrievalServiceServicer_to_server, _Retrieval(script)),
@@ -180,7 +183,9 @@ async def orchestrator(script: Script, *, shared: SharedConfig | None = None) ->
             items_per_piece=4,
             floor=FloorWriter(floor.load(TRAVEL / floor.PHRASES_FILE)),
         )
-        service = RecommendationService(parts)
+        recent = Recent(keep)
+        service = RecommendationService(parts, recent)
+        explain = ExplainService(recent, clock=time.monotonic)
         hosted = Hosted(
             name=f"{_PACKAGE}RecommendationService",
             register=lambda server: recommendation_pb2_grpc.add_RecommendationServiceServicer_to_server(
@@ -188,7 +193,13 @@ async def orchestrator(script: Script, *, shared: SharedConfig | None = None) ->
             ),
             check=always_ready,
         )
-        yield await lifetimes.enter_async_context(hosting(hosted, shared=shared))
+        explaining = Hosted(
+            name=f"{_PACKAGE}ExplainService",
+            register=lambda server: explain_pb2_grpc.add_ExplainServiceServicer_to_server(explain, server),
+            check=always_ready,
+        )
+        services = [hosted, explaining] if keep else [hosted]
+        yield await lifetimes.enter_async_context(hosting(*services, shared=shared))
 
 
 _PACKAGE = "headway.v1."

@@ -246,7 +246,7 @@ async def test_a_small_answer_asks_the_web_when_the_catalogue_has_nothing() -> N
 
     async with orchestrator(Script(retrieve=retrieve)) as target:
         found = items(await ask(target, max_items=2))
-    assert sorted(each.sources[0] for each in found) == ["web-100", "web-101"]
+    assert len({each.sources[0] for each in found} & {"web-100", "web-101", "web-102"}) == 2
 
 
 async def test_a_web_that_never_comes_leaves_its_items_to_internal_records() -> None:
