@@ -28,6 +28,7 @@ class Reason(StrEnum):
     NOT_READY = "NOT_READY"
     NOTHING_FOUND = "NOTHING_FOUND"
     NOT_CACHED = "NOT_CACHED"
+    NOT_KEPT = "NOT_KEPT"
     INTERNAL = "INTERNAL"
 
 
@@ -39,6 +40,7 @@ CODES: dict[Reason, grpc.StatusCode] = {
     Reason.NOT_READY: grpc.StatusCode.UNAVAILABLE,
     Reason.NOTHING_FOUND: grpc.StatusCode.NOT_FOUND,
     Reason.NOT_CACHED: grpc.StatusCode.NOT_FOUND,
+    Reason.NOT_KEPT: grpc.StatusCode.NOT_FOUND,
     Reason.INTERNAL: grpc.StatusCode.INTERNAL,
 }
 

@@ -270,13 +270,18 @@ def _incoming(context: Context) -> tuple[Budget, str]:
     return budget, traceparent
 
 
-def _code_of(fault: BaseException) -> str:
-    """The status that the error boundary will make of an exception."""
+def answered_with(fault: BaseException) -> HeadwayError | None:
+    """The error that the boundary will make of an exception; None when the caller has left and gets none."""
     if isinstance(fault, BaseExceptionGroup):
         fault = _single(fault) or fault
     if isinstance(fault, HeadwayError):
-        return CODES[fault.reason].name
-    return "CANCELLED" if isinstance(fault, asyncio.CancelledError) and _being_cancelled() else "INTERNAL"
+        return fault
+    return None if isinstance(fault, asyncio.CancelledError) and _being_cancelled() else _our_bug()
+
+
+def _code_of(fault: BaseException) -> str:
+    error = answered_with(fault)
+    return "CANCELLED" if error is None else CODES[error.reason].name
 
 
 def _parsed_budget(value: str | bytes) -> Budget:
