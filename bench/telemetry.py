@@ -3,8 +3,8 @@
     python -m bench.telemetry [--rounds 6] [--turns 60] [--block 8]
 
 Each round starts two meshes anew, on the same simulators that take no time: one with a collector to send traces to, one
-without. They are asked in turn, block by block, in three ways: ``off`` is the mesh without a collector, ``left_out`` the
-other one with requests whose caller decided against recording, ``on`` the same with every request recorded. ``on``
+without. They are asked in turn, block by block, in three ways: ``off`` is the mesh without a collector, ``left_out``
+the other one with requests whose caller decided against recording, ``on`` the same with every request recorded. ``on``
 against ``off`` is the whole cost, blurred by what tells one process from another; ``on`` against ``left_out`` is what
 recording costs within the same processes. Compared are blocks of one turn, and only when the same work was done in
 them: as many calls to providers and as many items. Writes ``bench/results/telemetry.json``.

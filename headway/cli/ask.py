@@ -73,7 +73,7 @@ async def ask(question: Question, target: str, show: Show, *, clock: Clock = tim
     """
     message = request(question)
     async with grpc.aio.insecure_channel(resolvable(target), options=channel_options(target)) as channel:
-        if not await _connected(channel):
+        if not await connects(channel):
             return Ended(items=0, complete=False, problem=unreachable(target))
         return await _answer(channel, message, question, target, show, clock)
 
@@ -110,7 +110,8 @@ async def _answer(
     return Ended(items=items, complete=complete and problem is None, problem=problem)
 
 
-async def _connected(channel: grpc.aio.Channel) -> bool:
+async def connects(channel: grpc.aio.Channel) -> bool:
+    """Whether somebody is found at the other end, within ``CONNECT_WITHIN``."""
     try:
         async with asyncio.timeout(CONNECT_WITHIN):
             state = channel.get_state(try_to_connect=True)

@@ -148,12 +148,13 @@ def ask(
         typer.Option(parser=_parsed(positive_span), metavar="SPAN", help="Time within which a first item is wanted."),
     ] = None,
     max_tier: Annotated[MaxTier | None, typer.Option(help="Highest tier that may write.")] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Also show where the time went as bars over time.")] = False,
 ) -> None:
     """Ask a running mesh and show each item the moment it lands."""
     from headway.cli.ask import Question
     from headway.cli.ask import ask as call
     from headway.cli.failures import OK
-    from headway.cli.render import JsonLines, Prose
+    from headway.cli.render import JsonLines, Prose, Show
 
     question = Question(
         query=query,
@@ -166,7 +167,13 @@ def ask(
     )
     if as_json:
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # JSON is, whatever the terminal is set to
-    show = JsonLines(sys.stdout) if as_json else Prose(_out())
+        if trace:
+            raise typer.BadParameter("has no effect with --json, whose summary holds the ledger", param_hint="--trace")
+    show: Show = JsonLines(sys.stdout) if as_json else Prose(_out(), table=not trace)
+    if trace:
+        from headway.cli.trace import Traced
+
+        show = Traced(show, _out(), f"{_program()} explain")
     try:
         ended = _run(call(question, target or _default_target(), show))
     except ValueError as fault:
@@ -174,6 +181,32 @@ def ask(
     if ended.problem is not None:
         _say(ended.problem.message)
     _leave(ended.problem.code if ended.problem is not None else OK)
+
+
+@app.command()
+def explain(
+    request_id: Annotated[str, typer.Argument(metavar="REQUEST_ID", help="As plan, log lines and traces show it.")],
+    target: Annotated[
+        str | None,
+        typer.Option(parser=_parsed(addresses), help="The orchestrator that answered; that of the mesh here if unset."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The account as one JSON object.")] = False,
+) -> None:
+    """Show what a recent request was given and where its time went."""
+    from headway.cli.explain import as_json as json_of
+    from headway.cli.explain import explain as look_up
+    from headway.cli.explain import show
+    from headway.cli.failures import OK
+
+    found = _run(look_up(request_id, target or _default_target()))
+    if found.account is None:
+        _say(found.problem.message)
+        _leave(found.problem.code)
+    elif as_json:
+        typer.echo(json_of(found.account))
+    else:
+        show(found.account, request_id, _out())
+    _leave(OK)
 
 
 @app.command()

@@ -36,10 +36,11 @@ class Show(Protocol):
 
 
 class Prose:
-    """Shows an answer to a person."""
+    """Shows an answer to a person; ``table`` false leaves out the table of where the time went."""
 
-    def __init__(self, to: Console) -> None:
+    def __init__(self, to: Console, *, table: bool = True) -> None:
         self._to = to
+        self._table = table
         self._label_columns = 0
 
     def __call__(self, event: recommendation_pb2.RecommendResponse, after: float) -> None:
@@ -55,17 +56,9 @@ class Prose:
 
     def _plan(self, plan: recommendation_pb2.Plan, after: float) -> None:
         self._label_columns = max((len(name) for name in plan.sections), default=0) + 3
-        source = enum_word(recommendation_pb2.DeadlineSource, plan.deadline_source)
-        self._line(
-            after,
-            Text.assemble(
-                (harmless(plan.intent) or "no intent", "bold"),
-                f" ({plan.confidence:.2f})  {harmless(plan.language)}  up to {plan.max_items} items"
-                f"  deadline {milliseconds(seconds(plan.deadline))} ({source})",
-            ),
-        )
+        self._line(after, taken_for(plan))
         if plan.slots:
-            self._detail(Text("  ".join(_slot(slot) for slot in plan.slots)))
+            self._detail(said(plan))
         starts = [f"{stage.stage}: {stage.rung}" for stage in plan.stages if stage.rung]
         if starts:
             self._detail(Text(harmless("starts with  " + "  ".join(starts)), style="dim"))
@@ -84,10 +77,11 @@ class Prose:
         self._detail(Text(harmless("  ".join(rests_on)), style="dim"))
 
     def _summary(self, summary: recommendation_pb2.Summary, after: float) -> None:
-        self._line(after, Text(_totals(summary), style="bold"))
+        self._line(after, Text(totals(summary), style="bold"))
         if summary.HasField("usage") and summary.usage.input_tokens + summary.usage.output_tokens:
-            self._detail(Text(_usage(summary.usage), style="dim"))
-        self._to.print(ledger(summary.ledger))
+            self._detail(Text(tokens_and_cost(summary.usage), style="dim"))
+        if self._table:
+            self._to.print(ledger(summary.ledger))
 
     def _line(self, after: float, text: Text) -> None:
         stamp = Text(f"{milliseconds(after):>{_CLOCK_COLUMNS - 2}}  ", style="green")
@@ -116,6 +110,21 @@ class JsonLines:
             self._to.flush()
         except BrokenPipeError as closed:
             raise OutputClosed from closed
+
+
+def taken_for(plan: recommendation_pb2.Plan) -> Text:
+    """What the query was taken for, and how long there is for an answer."""
+    source = enum_word(recommendation_pb2.DeadlineSource, plan.deadline_source)
+    return Text.assemble(
+        (harmless(plan.intent) or "no intent", "bold"),
+        f" ({plan.confidence:.2f})  {harmless(plan.language)}  up to {plan.max_items} items"
+        f"  deadline {milliseconds(seconds(plan.deadline))} ({source})",
+    )
+
+
+def said(plan: recommendation_pb2.Plan) -> Text:
+    """What was found in the query."""
+    return Text("  ".join(_slot(slot) for slot in plan.slots))
 
 
 def ledger(stages: Sequence[ledger_pb2.Stage]) -> Table:
@@ -159,7 +168,8 @@ def _attempt(attempt: ledger_pb2.Attempt) -> str:
     return harmless(f"{who} {attempt.outcome} {milliseconds(seconds(attempt.spent))}{first}")
 
 
-def _totals(summary: recommendation_pb2.Summary) -> str:
+def totals(summary: recommendation_pb2.Summary) -> str:
+    """How the answer ended, and its times."""
     parts = [
         f"{summary.items} item{'' if summary.items == 1 else 's'}",
         enum_word(generator_pb2.FinishReason, summary.finish_reason),
@@ -172,7 +182,8 @@ def _totals(summary: recommendation_pb2.Summary) -> str:
     return ", ".join(parts)
 
 
-def _usage(usage: ledger_pb2.Usage) -> str:
+def tokens_and_cost(usage: ledger_pb2.Usage) -> str:
+    """What the answer cost."""
     return (
         f"{usage.input_tokens} input tokens ({usage.cache_read_tokens} read from the provider's cache, "
         f"{usage.cache_write_tokens} written to it), {usage.output_tokens} output tokens, ${usage.cost_usd:.4f}"
