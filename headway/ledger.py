@@ -23,6 +23,7 @@ class Degradation(IntEnum):
     NOT_A_RECOMMENDATION = 7
     UNSUPPORTED_LANGUAGE = 8
     SWITCHED_OFF = 9
+    ASSUMED = 10
 
 
 class Finish(IntEnum):

@@ -35,6 +35,8 @@ MESSAGE_EDGES = {
     "services/retrieval": {"__main__.py", "service.py", "incoming.py", "outgoing.py"},
     "services/generator": {"__main__.py", "service.py"},
     "services/orchestrator": {"__main__.py", "service.py", "responses.py", "neighbours.py"},
+    # Measurements that are clients of services.
+    "bench": {"router_accuracy.py", "telemetry.py"},
     # The experiment's arm that is a client of the public service.
     "bench/arms": {"mesh.py"},
 }

@@ -46,6 +46,8 @@ class _DegradationReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Deg
     """The language of the query is not one that this deployment was made for."""
     DEGRADATION_REASON_SWITCHED_OFF: _DegradationReason.ValueType  # 9
     """A stage was switched off by configuration or by the caller's wish."""
+    DEGRADATION_REASON_ASSUMED: _DegradationReason.ValueType  # 10
+    """Something that the query left open was assumed, for example the destination."""
 
 class DegradationReason(_DegradationReason, metaclass=_DegradationReasonEnumTypeWrapper):
     """Why something was given up. New reasons may be added; show the detail text of those you do not know."""
@@ -70,6 +72,8 @@ DEGRADATION_REASON_UNSUPPORTED_LANGUAGE: DegradationReason.ValueType  # 8
 """The language of the query is not one that this deployment was made for."""
 DEGRADATION_REASON_SWITCHED_OFF: DegradationReason.ValueType  # 9
 """A stage was switched off by configuration or by the caller's wish."""
+DEGRADATION_REASON_ASSUMED: DegradationReason.ValueType  # 10
+"""Something that the query left open was assumed, for example the destination."""
 Global___DegradationReason: _TypeAlias = DegradationReason  # noqa: Y015
 
 @_typing.final

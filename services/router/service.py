@@ -57,7 +57,7 @@ class RouterService(router_pb2_grpc.RouterServiceServicer):
     def __init__(self, knowledge: Knowledge, encoder: BatchedEncoder) -> None:
         self._knowledge = knowledge
         self._encoder = encoder
-        self._trip_intents = tuple(intent.name for intent in knowledge.domain.intents if intent.recommends)
+        self._trip_intents = {intent.name: intent.sections for intent in knowledge.domain.intents if intent.recommends}
         self._names = tuple(intent.name for intent in knowledge.domain.intents)
 
     async def Route(
@@ -102,7 +102,7 @@ class RouterService(router_pb2_grpc.RouterServiceServicer):
                 self._names,
                 known.domain.fallback_intent,
                 self._trip_intents,
-                slots,
+                policy.Said(slots=slots, left=len(found.rest), whole_place=found.whole_place),
                 known.rules,
             )
         return router_pb2.RouteResponse(

@@ -6,6 +6,7 @@ that only looks like a theme is none. The same text always gives the same slots.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,25 +14,30 @@ from pathlib import Path
 from typing import Any
 
 from headway.domain import Domain, DomainError
-from headway.slots import Slot
+from headway.slots import Relation, Slot
 from services.router import dates, durations, exclusions, gazetteer, money
-from services.router.found import Found, Text, blank
+from services.router.found import Found, Text, blank, overlaps
 from services.router.lexicon import Lexicon
 from services.router.party import PartyFinder
 from services.router.places import PlaceFinder
+from services.router.sections import SectionFinder
 from services.router.themes import ThemeFinder
 
 MAX_SLOTS = 64
+_WORD = re.compile(r"[^\W_]+")
 _PLAIN = frozenset(["nights", "days", "date", "month", "budget", "party_size", "adults"])
-KINDS = ("destination", "duration", "party", "budget", "date", "theme", "exclusion")
+KINDS = ("destination", "duration", "party", "budget", "date", "theme", "section", "exclusion")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """The slots of a text, and the text without the values among them, which says more clearly what is asked for."""
+    """The slots of a text; the text without the values among them, which says more clearly what is asked for; the words
+    that no slot covers and that say something of their own; whether a whole place, not only a part of one, is named."""
 
     slots: tuple[Slot, ...]
     bare: str
+    rest: tuple[str, ...] = ()
+    whole_place: bool = False
 
 
 class SlotFinder:
@@ -53,6 +59,9 @@ class SlotFinder:
         )
         self._party = PartyFinder(settings.get("party", {}), settings.get("children", {}).get("words", ()))
         self._themes = ThemeFinder(domain.tags)
+        self._sections = SectionFinder(settings.get("section", {}))
+        filler = sorted((re.escape(word.lower()) for word in settings.get("filler", ())), key=len, reverse=True)
+        self._filler = re.compile(f"(?:{'|'.join(filler)})+") if filler else None
         if "destination" in self._kinds:
             names = _optional(domain.root / "places.toml")
             self._places = PlaceFinder(names, gazetteer.cities() if cities is None else cities)
@@ -73,11 +82,31 @@ class SlotFinder:
             found += self._party.find(text.shown, words.lower)
         if "budget" in self._kinds:
             found += money.find(text.shown, rest.lower)
-        if "theme" in self._kinds:
-            found += self._themes.find(text.shown, words.lower)
+        themes = self._themes.find(text.shown, words.lower) if "theme" in self._kinds else []
+        found += themes
+        sections: list[Found] = []
+        if "section" in self._kinds:
+            stays = any(each.slot.name == "nights" and (each.slot.number or 0) >= 1 for each in found)
+            sections = self._sections.find(text.shown, words.lower, themes, stays=stays)
         if "exclusion" in self._kinds:
-            found += exclusions.find(text.shown, text.lower, found)
-        return Findings(slots=_in_order(found), bare=_bare(text, found))
+            ruled_out = [each for each in sections if each.slot.relation is Relation.EXCLUDED]
+            out = exclusions.find(text.shown, text.lower, [*found, *ruled_out])
+            # "no spicy food" asks for no food in particular.
+            sections = [each for each in sections if not overlaps(each.start, each.end, out)]
+            found += out
+        found += sections
+        return Findings(
+            slots=_in_order(found),
+            bare=_bare(text, found),
+            rest=self._rest(text, found),
+            whole_place=any(each.plain and each.slot.name == "destination" for each in found),
+        )
+
+    def _rest(self, text: Text, found: list[Found]) -> tuple[str, ...]:
+        """The words outside of every slot that say something of their own: 비행기 does, 추천 and "in" do not."""
+        outside = blank(text, ((each.start, each.end) for each in found))
+        words = _WORD.findall(blank(outside, self._sections.spans(outside.lower)).lower)
+        return tuple(word for word in words if self._filler is None or not self._filler.fullmatch(word))
 
 
 def _bare(text: Text, found: list[Found]) -> str:

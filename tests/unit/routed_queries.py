@@ -42,6 +42,23 @@ RECOMMENDATION = [
     "大阪の夜景スポット",
     "ロンドンで雨の日の過ごし方",
 ]
+UNHEARD_OF = [
+    "바르셀로나 4박5일",
+    "Hanoi 3 nights",
+    "도쿄 커플",
+    "강릉 당일치기",
+    "Paris with kids",
+    "오사카 먹거리",
+    "제주도?",
+    "레이캬비크 2박3일 여행",
+    "프라하 5박6일 부모님이랑",
+    "Lisbon 4 days",
+    "3박4일 가족여행",
+    "台北2泊3日",
+    "Zürich, 2 days, couple",
+    "여수 1박2일 친구들",
+]
+"""Requests for recommendations that are little but slots, to places that no example names."""
 LODGING = [
     "제주 애월 오션뷰 숙소",
     "부산 서면 쪽 호텔 10만원 이하",

@@ -141,3 +141,73 @@ def test_the_words_of_the_query_are_cited_as_written() -> None:
 def test_a_domain_without_places_finds_what_the_gazetteer_knows() -> None:
     places = PlaceFinder({}, [("paris", "paris", False), ("paris", "paris-texas", False)])
     assert [each.slot.value for each in places.find(clean("Paris, please"))] == ["paris"]
+
+
+@pytest.mark.parametrize(
+    ("query", "slug"),
+    [
+        ("레이캬비크 2박3일 여행", "reykjavik"),
+        ("レイキャヴィークへ3泊5日", "reykjavik"),
+        ("雷克雅未克自由行", "reykjavik"),
+        ("레이캬비크", "reykjavik"),
+        ("잘츠부르크에서 뭐 하지", "salzburg"),
+        ("루체른 2박", "luzern"),
+        ("리옹 3박4일", "lyon"),
+        ("Bergen 4 days", "bergen"),
+        ("여수 1박2일", "yeosu"),
+        ("뉴욕 시 3일", "new-york"),
+        ("강릉시 1박2일", "gangneung"),
+        ("Toyko with kids", "tokyo"),
+        ("오사까 3박4일", "osaka"),
+    ],
+)
+def test_cities_of_the_gazetteer_are_found_by_their_names_in_other_scripts(query: str, slug: str) -> None:
+    assert said(query, "destination") == [slug]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "미리 숙소 예약해 둘까",
+        "테마 여행 추천",
+        "너를 위해 여행 갈게",
+        "크리스마스 이브 여행",
+        "오로라 여행",
+        "로드 여행",
+        "세트 여행 상품",
+        "같이 가자 여행",
+        "리옹이라는 말",
+    ],
+)
+def test_short_names_that_are_words_too_are_no_places(query: str) -> None:
+    assert said(query, "destination") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "value"),
+    [
+        ("3-day trip to Zermatt", "zermatt"),
+        ("hotels in Cinque Terre", "cinque-terre"),
+        ("visiting Giethoorn with kids", "giethoorn"),
+        ("청산도 1박2일", "청산도"),
+    ],
+)
+def test_a_destination_that_nobody_knows_is_one_all_the_same(query: str, value: str) -> None:
+    assert said(query, "destination") == [value]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "a trip to remember",
+        "A Weekend In The Alps",
+        "trip in March",
+        "going to Mom",
+        "무인도 여행 추천",
+        "아이들도 여행 추천",
+        "부모님도 2박3일",
+        "효도 여행",
+    ],
+)
+def test_what_may_be_no_name_is_no_destination(query: str) -> None:
+    assert said(query, "destination") == []

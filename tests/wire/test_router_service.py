@@ -19,7 +19,7 @@ from headway.server import Hosted, always_ready
 from headway.testing import hosting, plain_channel
 from headway.v1 import router_pb2, router_pb2_grpc
 from services.router.service import Knowledge, RouterService, learn
-from tests.unit.routed_queries import BY_INTENT
+from tests.unit.routed_queries import BY_INTENT, UNHEARD_OF
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -139,6 +139,14 @@ async def test_queries_that_are_no_examples_find_their_intent_nine_times_in_ten(
         service = RouterService(knowledge(), batched)
         wrong = [(query, got) for query in queries if (got := (await service.route(query)).intent) != intent]
     assert len(wrong) <= len(queries) / 10, wrong
+
+
+async def test_slots_alone_ask_for_recommendations_wherever_the_trip_goes() -> None:
+    async with BatchedEncoder(encoder()) as batched:
+        service = RouterService(knowledge(), batched)
+        answers = {query: await service.route(query) for query in UNHEARD_OF}
+    assert {query: got.intent for query, got in answers.items() if got.intent != "travel_recommendation"} == {}
+    assert {query: got.confidence for query, got in answers.items() if got.confidence < 0.5} == {}
 
 
 def test_each_intent_has_forty_examples_in_three_languages_and_none_is_a_test_query() -> None:
