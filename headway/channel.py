@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from headway.interceptors import client_interceptors
+from headway.client_interceptors import client_interceptors
 from headway.server import MAX_MESSAGE_BYTES, PING_INTERVAL_MS, Check
 
 

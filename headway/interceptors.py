@@ -1,7 +1,7 @@
-"""What happens around every call of the mesh, on the side that serves and on the side that calls.
+"""What happens around every call of the mesh, on the side that serves.
 
-Server side: error boundary, request scope, access log, validation, composed once per method. Client side: the
-stricter of the inherited deadline and the call's own timeout, and the budget as metadata. Knows no service.
+Error boundary, request scope, access log, validation, composed once per method. Knows no service; what happens on the
+side that calls stands in ``headway.client_interceptors``.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeAlias
 
 import grpc
-import protovalidate
 import structlog
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 
 from headway.budget import Budget
 from headway.deadline import Clock
 from headway.errors import CODES, FieldViolation, HeadwayError, Reason, invalid, to_status
-from headway.messages import budget_from_message, budget_to_message
+from headway.messages import budget_from_message
 from headway.request import RequestScope, current_or_none, deadline_of_call, serving
 from headway.telemetry import TRACEPARENT, Telemetry
 from headway.v1 import budget_pb2
+from headway.validation import violations_of
 
 BUDGET_KEY = "headway-budget-bin"
 """Metadata key of the serialized ``headway.v1.Budget``."""
@@ -204,61 +204,6 @@ def validation(_method: str, inner: Behaviour) -> Behaviour:
     return validated
 
 
-def violations_of(message: Message) -> list[FieldViolation]:
-    """The rules of the protos that a message breaks; empty when it is valid."""
-    found = protovalidate.collect_violations(message)
-    return [FieldViolation(_path(each.proto.field), each.proto.message) for each in found]
-
-
-class UnaryDeadline(grpc.aio.UnaryUnaryClientInterceptor):
-    """Sends time and budget with every call that is answered by one message; see ``with_time``."""
-
-    async def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
-        return await continuation(with_time(client_call_details), request)
-
-
-class StreamDeadline(grpc.aio.UnaryStreamClientInterceptor):
-    """Sends time and budget with every call that is answered by a stream; see ``with_time``.
-
-    A class of its own: the runtime takes an object for interceptors of one shape only.
-    """
-
-    async def intercept_unary_stream(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
-        return await continuation(with_time(client_call_details), request)
-
-
-def client_interceptors() -> list[grpc.aio.ClientInterceptor]:
-    """The interceptors of every channel of the mesh."""
-    return [UnaryDeadline(), StreamDeadline()]
-
-
-def with_time(details: grpc.aio.ClientCallDetails) -> grpc.aio.ClientCallDetails:
-    """The details with the stricter of the inherited deadline and the call's own timeout, the budget and the trace.
-
-    Outside of a request, as in background work, a call must bring a timeout of its own: ValueError without one.
-    """
-    scope = current_or_none()
-    if scope is None:
-        if details.timeout is None:
-            raise ValueError(f"{details.method!r} was called without a timeout and outside of a request")
-        return details
-    timeout = scope.deadline.remaining()
-    if details.timeout is not None:
-        timeout = min(timeout, details.timeout)
-    metadata = details.metadata or grpc.aio.Metadata()
-    if metadata.get(BUDGET_KEY) is None:
-        metadata.add(BUDGET_KEY, budget_to_message(scope.budget).SerializeToString())
-    if traceparent := scope.span.traceparent():
-        metadata.add(TRACEPARENT, traceparent)
-    return grpc.aio.ClientCallDetails(
-        method=details.method,
-        timeout=timeout,
-        metadata=metadata,
-        credentials=details.credentials,
-        wait_for_ready=details.wait_for_ready,
-    )
-
-
 def _incoming(context: Context) -> tuple[Budget, str]:
     """The budget and the trace context that the caller sent, or their defaults."""
     budget, traceparent = Budget(), ""
@@ -323,19 +268,6 @@ def _single(group: BaseExceptionGroup[BaseException]) -> HeadwayError | None:
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
     return first if isinstance(first, HeadwayError) else None
-
-
-def _path(field: Any) -> str:
-    if field is None:
-        return ""
-    return ".".join(_element(each) for each in field.elements)
-
-
-def _element(element: Any) -> str:
-    subscript = getattr(element, "subscript", None)
-    if subscript is not None and getattr(subscript, "field", "") == "index":
-        return f"{element.field_name}[{subscript.value}]"
-    return str(element.field_name)
 
 
 def _ms(scope: RequestScope) -> float:
