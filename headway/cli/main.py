@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headway.cli import bench, catalogue
-from headway.settings import SettingsError, addresses, positive_span
+from headway.settings import SettingsError, address, addresses, positive_span
 
 if TYPE_CHECKING:
     from headway.cli.endpoints import Composition, Wanted
@@ -210,6 +210,25 @@ def explain(
 
 
 @app.command()
+def top(
+    once: Annotated[bool, typer.Option("--once", help="Print one look at all since the start, and leave.")] = False,
+    interval: Annotated[
+        float, typer.Option(parser=_parsed(positive_span), metavar="SPAN", help="Time from look to look.")
+    ] = "1s",  # type: ignore[assignment]  # parsed like what is typed
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SERVICE=ADDRESS", help="Where a service serves its metrics; may be repeated."),
+    ] = None,
+) -> None:
+    """Watch a mesh: stages, providers, what was given up; by the metrics of its services."""
+    from headway.cli.top import live
+    from headway.cli.top import once as look_once
+
+    at = _metrics_addresses(metrics or [])
+    _leave(_run(look_once(at, _out()) if once else live(at, interval=interval)))
+
+
+@app.command()
 def demo(scenario: Scenario = "default", seed: Seed = 1) -> None:
     """Ask two questions, of a mesh that runs here or of one of its own, and show where the time went."""
     from headway.cli.demo import demo as show
@@ -317,6 +336,33 @@ def _default_target() -> str:
     if state is not None and state.orchestrator:
         return state.orchestrator
     return reachable(read(MeshConfig, os.environ).orchestrator)
+
+
+def _metrics_addresses(typed: list[str]) -> dict[str, str]:
+    """Where the services serve their metrics; what was typed comes first."""
+    from headway.cli.endpoints import SERVICES, MeshConfig
+    from headway.cli.state import running
+    from headway.cli.top_fetch import addresses
+    from headway.server import SharedConfig
+    from headway.settings import read
+
+    try:
+        offset, config = read(SharedConfig, os.environ).metrics_offset, read(MeshConfig, os.environ)
+    except SettingsError as fault:
+        _say(f"Unusable configuration:\n{fault}")
+        raise typer.Exit(78) from fault
+    given = {}
+    for each in typed:
+        name, _, at = each.partition("=")
+        if name not in SERVICES:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(SERVICES)}", param_hint="--metrics")
+        given[name] = _parsed(address)(at)
+    if not offset and set(given) != set(SERVICES):
+        raise typer.BadParameter(
+            "services serve no metrics while HEADWAY_METRICS_OFFSET is 0; name the addresses of all with --metrics"
+        )
+    listens = {name: getattr(config, name) for name in SERVICES}
+    return addresses(running(_state_folder()), listens, offset) | given
 
 
 def _typed_after(command: str) -> list[str]:
