@@ -29,12 +29,12 @@ MESSAGE_EDGES = {
     # The mesh contract converts what services share, and reads the budget of a call; the load generator is a client.
     "headway": {"messages.py", "interceptors.py", "load_calls.py"},
     # The command is a client of the public service.
-    "headway/cli": {"ask.py", "render.py"},
+    "headway/cli": {"ask.py", "explain.py", "render.py", "trace.py"},
     # A service: the composition root that registers it, its methods, and what converts or calls for them.
     "services/router": {"__main__.py", "service.py"},
     "services/retrieval": {"__main__.py", "service.py", "incoming.py", "outgoing.py"},
     "services/generator": {"__main__.py", "service.py"},
-    "services/orchestrator": {"__main__.py", "service.py", "responses.py", "neighbours.py"},
+    "services/orchestrator": {"__main__.py", "explain.py", "neighbours.py", "responses.py", "service.py"},
     # Measurements that are clients of services.
     "bench": {"router_accuracy.py", "telemetry.py"},
     # The experiment's arm that is a client of the public service.
