@@ -92,7 +92,10 @@ class Answer:
             await self._own_notice(not_a_recommendation(intent.name, text))
             return
         self._sections = policy.chosen_sections(
-            asked=self._query.sections, intent=intent.sections, domain=self._parts.domain.section_names()
+            asked=self._query.sections,
+            slots=self._routed.slots,
+            intent=intent.sections,
+            domain=self._parts.domain.section_names(),
         )
         async with asyncio.TaskGroup() as tasks:
             await self._retrieve(tasks)

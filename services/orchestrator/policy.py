@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headway.budget import allowance
+from headway.slots import Slot, excluded, wanted
 
 UNDETERMINED = "und"
 ITEMS_PER_FRESH_ONE = 6
@@ -69,10 +70,15 @@ def generation_allowance(priors: Priors, *, remaining: float, reserve: float) ->
     return allowance(remaining=remaining, reserve=reserve, later_floor_costs=(priors.generator_floor,), cap=remaining)
 
 
-def chosen_sections(*, asked: Sequence[str], intent: Sequence[str], domain: Sequence[str]) -> tuple[str, ...]:
-    """The sections to fill, in the domain's order: those asked for, else those of the intent, else all."""
-    wanted = set(asked) or set(intent) or set(domain)
-    return tuple(name for name in domain if name in wanted)
+def chosen_sections(
+    *, asked: Sequence[str], slots: Sequence[Slot] = (), intent: Sequence[str], domain: Sequence[str]
+) -> tuple[str, ...]:
+    """The sections to fill, in the domain's order: those that the caller asked for, else those of the query's slots,
+    else those of the intent, else all; without those that slots rule out, unless that leaves none."""
+    said, out = set(wanted(slots, "section")), set(excluded(slots, "section"))
+    chosen = set(asked) or (said & set(domain)) or set(intent) or set(domain)
+    left = set(asked) or chosen - out or chosen
+    return tuple(name for name in domain if name in left)
 
 
 def divided(sections: Sequence[str], *, max_items: int, web_expected: bool) -> tuple[Wish, ...]:

@@ -20,6 +20,7 @@ from headway.embedding import BatchedEncoder, EncoderError, OnnxEncoder, load
 from headway.server import Hosted, SharedConfig, always_ready, listening
 from headway.v1 import retrieval_pb2_grpc
 from services.retrieval.config import RetrievalConfig
+from services.retrieval.regions import regions
 from services.retrieval.runner import LONGEST_ON_LOOP, SearchRunner, typical_cost
 from services.retrieval.search import CatalogueSearch, Wish
 from services.retrieval.service import Parts, RetrievalService
@@ -42,11 +43,12 @@ async def serve(config: RetrievalConfig, shared: SharedConfig, stop: asyncio.Eve
     try:
         travels = domain.load(config.domain)
         words = section_words(config.domain)
+        places = regions(config.domain)
         encoder = await asyncio.to_thread(load, config.encoder, config.models)
         index = await asyncio.to_thread(_index, config, travels.name, encoder)
     except (domain.DomainError, EncoderError, IndexFileError, BrokenCatalogueError, OSError) as fault:
         raise process.Unusable(str(fault)) from fault
-    catalogue = await asyncio.to_thread(CatalogueSearch, index, travels)
+    catalogue = await asyncio.to_thread(CatalogueSearch, index, travels, places)
     cost = typical_cost(catalogue, [_probe(travels, index)], time.monotonic)
     async with AsyncExitStack() as lifetimes:
         web = await lifetimes.enter_async_context(_web(config))

@@ -67,8 +67,9 @@ def internal_event(hits: Iterable[Hit], messages: RecordMessages, language: str)
 def web_event(
     results: Iterable[WebResult], words: SectionWords, sections: Sequence[str], query: str
 ) -> retrieval_pb2.RetrieveResponse:
-    """The batch of web records."""
-    records = [_web(result, words.section_of(result, sections, query)) for result in results]
+    """The batch of web records, which may be empty; pages that are evidently for other sections are left out."""
+    placed = [(result, words.section_of(result, sections, query)) for result in results]
+    records = [_web(result, section) for result, section in placed if section is not None]
     return retrieval_pb2.RetrieveResponse(
         records=retrieval_pb2.RecordBatch(origin=retrieval_pb2.ORIGIN_WEB, records=records)
     )

@@ -21,14 +21,14 @@ from headway.ledger import Attempt, Degradation, Degraded, Stage
 from headway.request import RequestScope, current
 from headway.telemetry import Telemetry
 from headway.v1 import retrieval_pb2, retrieval_pb2_grpc
-from services.retrieval import incoming, outgoing
+from services.retrieval import incoming, notices, outgoing
 from services.retrieval.policy import Plan, Rung, Situation, WebChoice, planned
 from services.retrieval.search import Found, Wish
 from services.retrieval.wanted import wanted_from
 from services.retrieval.web.results import SectionWords, WebResult
 from services.retrieval.web.search import WebSearch, WebSearchError
 
-INTERNAL, WEB = "retrieval.internal", "retrieval.web"
+INTERNAL, WEB = notices.STAGE, "retrieval.web"
 Send = Callable[[retrieval_pb2.RetrieveResponse], Awaitable[Any]]
 
 
@@ -129,17 +129,18 @@ class _Retrieval:
                 await self._notice(degraded)
             outcome = await web if web else None
         stages = [internal.stage]
-        results: tuple[WebResult, ...] = ()
+        pages = 0
         if outcome is not None:
             stages.append(outcome.stage)
-            results = outcome.results
             if outcome.degraded:
                 await self._notice(outcome.degraded)
-        if results:
-            await self._send(outgoing.web_event(results, self._parts.words, self._sections, self._request.query))
+            event = outgoing.web_event(outcome.results, self._parts.words, self._sections, self._request.query)
+            pages = len(event.records.records)
+            if pages:
+                await self._send(event)
         hits = len(internal.found.hits)
         self._scope.record(stages)
-        await self._send(outgoing.summary_event(hits, len(results), internal.found.given_up, stages))
+        await self._send(outgoing.summary_event(hits, pages, internal.found.given_up, stages))
 
     async def _notice(self, degraded: Degraded) -> None:
         self._scope.record_degraded(degraded)
@@ -175,7 +176,7 @@ class _Retrieval:
                     rung, reason = Rung.LEXICAL, failure
                     degraded.append(Degraded(stage=INTERNAL, reason=Degradation.UPSTREAM_UNAVAILABLE, detail=failure))
                 found = await self._parts.catalogue.search(self._wish(embedding), rung)
-                degraded += _few_records(found)
+                degraded += notices.said_of(found, self._parts.domain)
         except TimeoutError:
             reason = "no time was left to search the catalogue"
             degraded.append(Degraded(stage=INTERNAL, reason=Degradation.OUT_OF_TIME, detail=reason))
@@ -239,17 +240,3 @@ def _web_left_out(plan: Plan) -> Iterator[Degraded]:
     """Only for want of time is leaving the web out a degradation; otherwise it was somebody's wish."""
     if plan.web is WebChoice.NO_TIME:
         yield Degraded(stage=WEB, reason=Degradation.OUT_OF_TIME, detail="no time for a web search")
-
-
-def _few_records(found: Found) -> Iterator[Degraded]:
-    """What is to be said when the catalogue has little or nothing."""
-    for place in found.unknown:
-        detail = f"the catalogue has no records for {place}"
-        yield Degraded(stage=INTERNAL, reason=Degradation.FEW_RECORDS, detail=detail)
-    for section, cities in found.nearby.items():
-        detail = f"the catalogue has no {section} there; given instead is what is near, in {', '.join(cities)}"
-        yield Degraded(stage=INTERNAL, reason=Degradation.FEW_RECORDS, detail=detail)
-    for section, count in found.short.items():
-        if section not in found.nearby and not (found.unknown and count == 0):
-            detail = f"the catalogue has only {count} records that fit for {section}"
-            yield Degraded(stage=INTERNAL, reason=Degradation.FEW_RECORDS, detail=detail)

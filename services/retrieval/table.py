@@ -19,6 +19,8 @@ Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 """Numbers of records, rising."""
 UNKNOWN = -1
+# Characters from which on a name is hardly an ordinary word as well.
+_LONG_LATIN, _LONG_OTHER = 8, 3
 _EARTH_RADIUS_KM = 6371.0
 
 
@@ -36,6 +38,11 @@ class Table:
         self.price = _column((_price(record.price_level) for record in records), np.int8)
         self._tags = _rows(records, lambda record: record.tags)
         self._areas = [folded(" ".join(record.area.values())) for record in records]
+        self._names = _long_names(records)
+        self._points = np.array(
+            [(record.lat, record.lon) if record.lat is not None else (np.nan, np.nan) for record in records],
+            dtype=np.float64,
+        ).reshape(len(records), 2)
         self._words = [folded(" ".join((*record.names.values(), *record.tags))) for record in records]
         self._centres = self._city_centres()
 
@@ -77,7 +84,7 @@ class Table:
         """Records at a place given by its slug and by the words that named it.
 
         The first that finds any: the city of that slug, the country of that name, the city that the words name, the
-        area that either names.
+        area that either names, the city of the record that the words name.
         """
         tries: tuple[Callable[[], Mask], ...] = (
             lambda: self.in_cities([place]),
@@ -85,6 +92,7 @@ class Table:
             lambda: self.in_cities([city_slug(text)] if text else []),
             lambda: self.in_area(place.replace("-", " ")),
             lambda: self.in_area(text),
+            lambda: self.in_cities([] if (row := self.named_in(text)) is None else [self.city_of(row)]),
         )
         found = self.in_cities([])
         for attempt in tries:
@@ -92,6 +100,24 @@ class Table:
             if found.any():
                 return found
         return found
+
+    def named_in(self, text: str, among: Mask | None = None) -> int | None:
+        """The record with the longest name, ``among`` those given, that a text mentions. Short names, which may be
+        ordinary words, do not count."""
+        said = folded(text)
+        return next((row for name, row in self._names if name in said and (among is None or among[row])), None)
+
+    def kilometres_from(self, row: int) -> NDArray[np.float64]:
+        """How far every record is from this one; not a number where that is not known."""
+        lat, lon = np.radians(self._points[row])
+        lats, lons = np.radians(self._points.T)
+        half = np.sin((lats - lat) / 2) ** 2 + np.cos(lat) * np.cos(lats) * np.sin((lons - lon) / 2) ** 2
+        distances: NDArray[np.float64] = 2 * _EARTH_RADIUS_KM * np.arcsin(np.sqrt(half))
+        return distances
+
+    def city_of(self, row: int) -> str:
+        """The city of a record."""
+        return self.cities[int(self._city[row])]
 
     def cities_of(self, mask: Mask) -> tuple[str, ...]:
         """Cities that the records of a mask lie in."""
@@ -142,6 +168,17 @@ def _flag(value: bool | None) -> int:
 
 def _price(value: int | None) -> int:
     return UNKNOWN if value is None else value
+
+
+def _long_names(records: Sequence[Record]) -> list[tuple[str, int]]:
+    """Names, the longest first, with their records; those of records that share a name are left out."""
+    rows: dict[str, set[int]] = {}
+    for row, record in enumerate(records):
+        for name in map(folded, record.names.values()):
+            if len(name) >= (_LONG_LATIN if name.isascii() else _LONG_OTHER):
+                rows.setdefault(name, set()).add(row)
+    named = [(name, next(iter(found))) for name, found in rows.items() if len(found) == 1]
+    return sorted(named, key=lambda each: (-len(each[0]), each[0]))
 
 
 def _rows(records: Sequence[Record], keys: Callable[[Record], Iterable[str]]) -> dict[str, Rows]:

@@ -63,6 +63,7 @@ def wanted_from(slots: Sequence[Slot], tags: Container[str], *, intent: str = ""
     """The conditions that slots stand for; ``tags`` are those the domain knows."""
     with_children = _has_children(slots)
     themes = [value for value in wanted(slots, "theme") if value in tags]
+    topics = {slot.text for slot in slots if slot.name == "theme"}
     suggested = [theme for party in wanted(slots, "party") for theme in _THEMES_OF_PARTY.get(party, ())]
     ruled_out = [slot for slot in slots if _rules_out(slot)]
     most, least = _prices(slots, intent)
@@ -76,7 +77,7 @@ def wanted_from(slots: Sequence[Slot], tags: Container[str], *, intent: str = ""
         suggested=tuple(dict.fromkeys(each for each in suggested if each in tags and each not in themes)),
         no_tags=tuple(dict.fromkeys(slot.value for slot in ruled_out if slot.value in tags)),
         no_words=tuple(dict.fromkeys(slot.value for slot in ruled_out if slot.value and slot.value not in tags)),
-        spoken=tuple(slot.text for slot in slots if slot.text and slot.name != "theme"),
+        spoken=tuple(slot.text for slot in slots if slot.text and slot.name != "theme" and slot.text not in topics),
     )
 
 

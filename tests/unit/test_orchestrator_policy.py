@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.ledger import Finish, Stage
+from headway.slots import Relation, Slot
 from services.orchestrator import policy
 from services.orchestrator.account import Account
 
@@ -102,6 +105,26 @@ def test_the_callers_sections_win_over_those_of_the_intent(
     asked: tuple[str, ...], intent: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
     assert policy.chosen_sections(asked=asked, intent=intent, domain=SECTIONS) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "out", "intent", "expected"),
+    [
+        ((), ("food",), (), (), ("food",)),
+        ((), ("food", "lodging"), (), ("lodging",), ("lodging", "food")),
+        (("sights",), ("food",), (), (), ("sights",)),
+        ((), (), ("lodging",), (), ("food", "sights")),
+        (("lodging",), (), ("lodging",), (), ("lodging",)),
+        ((), (), ("lodging",), ("lodging",), ("lodging",)),
+        ((), ("films",), (), (), ("lodging", "food", "sights")),
+    ],
+)
+def test_sections_that_the_query_names_come_before_those_of_its_intent(
+    asked: tuple[str, ...], said: tuple[str, ...], out: tuple[str, ...], intent: tuple[str, ...], expected: Any
+) -> None:
+    slots = [Slot(name="section", value=name) for name in said]
+    slots += [Slot(name="section", value=name, relation=Relation.EXCLUDED) for name in out]
+    assert policy.chosen_sections(asked=asked, slots=slots, intent=intent, domain=SECTIONS) == expected
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from services.retrieval.config import RetrievalConfig
 from services.retrieval.facts import MAX_FACTS, attributes, facts
 from services.retrieval.policy import Rung, Situation, WebChoice, planned
 from services.retrieval.web.brave import _results as brave_results
-from services.retrieval.web.results import SectionWords, WebResult, result_from, safe_url, section_words
+from services.retrieval.web.results import SectionWords, WebResult, distinct, result_from, safe_url, section_words
 from services.retrieval.web.search import WebSearchError
 from services.retrieval.web.tavily import _results as tavily_results
 
@@ -211,21 +211,66 @@ def test_texts_of_the_web_become_plain_and_short() -> None:
     assert unscored == WebResult(url="https://example.org", title="Title", text="", score=0.25)
 
 
-def test_a_page_is_for_a_section_where_its_words_speak_for_one(travel: Domain) -> None:
+def web_page(title: str, text: str = "", url: str = "https://e.org") -> WebResult:
+    return WebResult(url=url, title=title, text=text, score=1)
+
+
+@pytest.mark.parametrize(
+    ("title", "section"),
+    [
+        ("제주 맛집 후기 모음", "food"),
+        ("Where to stay in Tokyo", "lodging"),
+        ("Tokyo: things to do", "sights"),
+        ("Tokyo in three days", ""),
+        ("Hotels and restaurants in Tokyo", ""),
+        ("Hoteliers meet", ""),
+    ],
+)
+def test_a_page_is_for_a_section_where_its_title_speaks_for_one(travel: Domain, title: str, section: str) -> None:
     words = section_words(travel.root)
-    sections = travel.section_names()
+    assert words.section_of(web_page(title, "The best restaurants"), travel.section_names()) == section
 
-    def section(title: str, text: str = "") -> str:
-        return words.section_of(WebResult(url="https://e.org", title=title, text=text, score=1), sections)
 
-    assert section("제주 맛집 후기 모음") == "food"
-    assert section("Where to stay in Tokyo") == "lodging"
-    assert section("Tokyo: things to do") == "sights"
-    assert section("Tokyo in three days", "The best restaurants") == ""
-    assert section("Hotels and restaurants in Tokyo") == ""
-    assert section("Hoteliers meet") == ""
-    echo = WebResult(url="https://e.org", title="Hotels in Oslo: getting there", text="", score=1)
-    assert words.section_of(echo, sections, "hotels in Oslo") == ""
+@pytest.mark.parametrize(
+    ("title", "section"),
+    [
+        ("Where to eat: hotels in Oslo", None),
+        ("Hotels in Oslo: getting there", None),
+        ("Oslo in three days", None),
+        ("Hotels and restaurants in Oslo", None),
+        ("The ten best hotels of Oslo", "lodging"),
+    ],
+)
+def test_where_one_section_is_asked_for_only_pages_for_it_are_of_use(
+    travel: Domain, title: str, section: str | None
+) -> None:
+    words = section_words(travel.root)
+    assert words.section_of(web_page(title), ("lodging",), "hotels in Oslo") == section
+
+
+def test_a_query_that_a_title_echoes_is_no_witness(travel: Domain) -> None:
+    words = section_words(travel.root)
+    assert words.section_of(web_page("Hotels in Oslo: getting there"), travel.section_names(), "hotels in Oslo") == ""
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        web_page("A", url="http://www.e.org/?utm_source=x"),
+        web_page("Another title", url="https://e.org/"),
+        web_page("A guide to Oslo", url="https://e.org/amp/guide"),
+        web_page("Copied", "fjords boats museums ski jumps parks opera harbour trams and light", "https://copy.org"),
+    ],
+)
+def test_of_pages_that_say_the_same_the_first_is_kept(copy: WebResult) -> None:
+    text = "fjords boats museums ski jumps parks opera harbour trams and light"
+    first = web_page("A guide to Oslo", text)
+    assert distinct([first, None, copy], 5) == (first,)
+
+
+def test_pages_that_differ_are_kept_up_to_the_count() -> None:
+    pages = [web_page(f"Page {number}", "Text.", f"https://e.org/{number}?id={number}") for number in range(4)]
+    assert distinct(pages, 3) == tuple(pages[:3])
 
 
 def test_a_domain_needs_no_words_for_the_web_but_they_must_be_well_formed(tmp_path: Path) -> None:

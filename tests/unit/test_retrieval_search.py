@@ -15,14 +15,16 @@ from hypothesis import strategies as st
 from headway.catalogue import index as index_module
 from headway.catalogue.index import Index, graph_over
 from headway.catalogue.record import Record
-from headway.domain import Domain, load
+from headway.domain import Domain, DomainError, load
 from headway.slots import Relation, Slot
 from services.retrieval import vectors as vectors_module
 from services.retrieval.diversity import diverse
-from services.retrieval.filters import pools, scope_of
+from services.retrieval.filters import pools
 from services.retrieval.fusion import Ranking, fused, in_order
 from services.retrieval.lexical import LexicalSearch, best, terms
 from services.retrieval.policy import Rung
+from services.retrieval.regions import Regions, regions
+from services.retrieval.scopes import Part, Scope, scope_of
 from services.retrieval.search import CatalogueSearch, Found, Wish
 from services.retrieval.table import Table
 from services.retrieval.vectors import VectorSearch
@@ -57,6 +59,7 @@ def index_of(records: Sequence[Record], vectors: Sequence[Any] = ()) -> Index:
 
 
 def searched(travel: Domain, records: Sequence[Record], *slots: Slot, rung: Rung = Rung.HYBRID, **more: Any) -> Found:
+    known = more.pop("known", None)
     wish = Wish(
         query=more.pop("query", "somewhere"),
         wanted=wanted_from(slots, travel.tags),
@@ -64,7 +67,7 @@ def searched(travel: Domain, records: Sequence[Record], *slots: Slot, rung: Rung
         per_section=more.pop("per_section", 3),
         embedding=more.pop("embedding", axis(0)),
     )
-    return CatalogueSearch(index_of(records, **more), travel).search(wish, rung)
+    return CatalogueSearch(index_of(records, **more), travel, known).search(wish, rung)
 
 
 def ids(found: Found) -> list[str]:
@@ -189,13 +192,22 @@ def test_sections_get_their_own_kinds(travel: Domain) -> None:
     assert {(hit.section, hit.record.id) for hit in found.hits} == {("food", "f"), ("sights", "s"), ("sights", "e")}
 
 
+def test_what_suits_children_is_enough_where_it_fills_a_third(travel: Domain) -> None:
+    records = [place("no", child_friendly=False), place("unknown"), place("yes", child_friendly=True)]
+    found = searched(travel, records, KIDS, per_section=3)
+    assert (ids(found), found.given_up, found.relaxed) == (["yes"], (), {})
+
+
 def test_what_suits_children_comes_first_then_the_unknown_then_the_unsuitable(travel: Domain) -> None:
     records = [place("no", child_friendly=False), place("unknown"), place("yes", child_friendly=True)]
-    assert ids(searched(travel, records, KIDS, per_section=1)) == ["yes"]
-    two = searched(travel, records, KIDS, per_section=2)
+    two = searched(travel, records, KIDS, per_section=6)
     assert (ids(two), two.given_up) == (["yes", "unknown"], ("child_friendly",))
-    three = searched(travel, records, KIDS, per_section=3)
+    three = searched(travel, records, KIDS, per_section=9)
     assert (ids(three), three.given_up) == (["yes", "unknown", "no"], ("child_friendly", "child_unsuitable"))
+    assert [(each.condition, each.fitting) for each in three.relaxed["sights"]] == [
+        ("child_friendly", 1),
+        ("child_unsuitable", 2),
+    ]
 
 
 def test_the_budget_gives_way_after_the_unknown_and_before_the_unsuitable(travel: Domain) -> None:
@@ -205,10 +217,26 @@ def test_the_budget_gives_way_after_the_unknown_and_before_the_unsuitable(travel
         place("cheap-unknown", price_level=1),
         place("cheap-unsuitable", child_friendly=False, price_level=1),
     ]
-    found = searched(travel, records, KIDS, budget(50, "USD"), per_section=4)
+    found = searched(travel, records, KIDS, budget(50, "USD"), per_section=12)
     assert ids(found)[:2] == ["cheap", "cheap-unknown"]
     assert found.given_up == ("child_friendly", "price_level", "child_unsuitable")
     assert ids(found)[2:] == ["dear", "cheap-unsuitable"]
+
+
+def test_beyond_the_budget_the_cheaper_come_first_whatever_else_they_are(travel: Domain) -> None:
+    records = [place(f"level-{level}", price_level=level) for level in (4, 3, 2)] + [place("no-price")]
+    found = searched(travel, records, budget(50, "USD"), per_section=12, embedding=axis(0))
+    assert ids(found) == ["no-price", "level-2", "level-3", "level-4"]
+    assert [(each.condition, each.fitting) for each in found.relaxed["sights"]] == [
+        ("price_unknown", 0),
+        ("price_level", 1),
+    ]
+
+
+def test_nothing_beyond_the_budget_is_shown_where_enough_is_within(travel: Domain) -> None:
+    records = [place(f"dear-{number}", price_level=4) for number in range(5)] + [place("cheap", price_level=1)]
+    found = searched(travel, records, budget(50, "USD"), per_section=3)
+    assert (ids(found), found.given_up) == (["cheap"], ())
 
 
 def test_what_is_ruled_out_never_comes_back(travel: Domain) -> None:
@@ -280,11 +308,17 @@ def built(rows: list[Any]) -> list[Record]:
     ]
 
 
+def joined(scope: Scope) -> list[Part]:
+    """All parts as one, without what may stand in for them."""
+    return [Part(mask=scope.mask)]
+
+
 @given(rows=records_strategy, wanted=wanted_strategy, enough=st.integers(1, 12))
 def test_pools_are_disjoint_and_hold_what_never_gives_way(rows: list[Any], wanted: Wanted, enough: int) -> None:
     records = built(rows)
     table = Table(records)
-    found = pools(table, scope_of(table, wanted), wanted, ["sight"], enough)
+    (part,) = joined(scope_of(table, wanted, Regions()))
+    found = pools(table, part, table.everything(), wanted, ["sight"], enough)
     shown = [row for pool in found for row in pool.rows.tolist()]
     assert len(shown) == len(set(shown))
     for row in shown:
@@ -305,8 +339,9 @@ def test_pools_are_disjoint_and_hold_what_never_gives_way(rows: list[Any], wante
 def test_everything_allowed_is_shown_when_enough_is_asked_for(rows: list[Any], wanted: Wanted) -> None:
     records = built(rows)
     table = Table(records)
-    scope = scope_of(table, wanted)
-    found = pools(table, scope, wanted, ["food"], 1000)
+    scope = scope_of(table, wanted, Regions())
+    (part,) = joined(scope)
+    found = pools(table, part, table.everything(), wanted, ["food"], 1000)
     shown = {row for pool in found for row in pool.rows.tolist()}
     allowed = {
         row
@@ -440,3 +475,101 @@ def test_a_search_never_gives_too_many_nor_one_twice(rows: list[Any], wanted: Wa
     for section in travel.section_names():
         shown = [hit.record.id for hit in found.hits if hit.section == section]
         assert len(shown) == len(set(shown)) <= count
+
+
+# --- places ------------------------------------------------------------------------------------------------------
+
+TRIPS = Regions(trips=True)
+
+
+def at(slug: str, text: str = "") -> Slot:
+    return Slot(name="destination", value=slug, text=text or slug)
+
+
+def two_cities(one: int, other: int) -> list[Record]:
+    return [place(f"t{number}", "tokyo") for number in range(one)] + [
+        place(f"o{number}", "osaka") for number in range(other)
+    ]
+
+
+def test_two_destinations_take_turns(travel: Domain) -> None:
+    found = searched(travel, two_cities(8, 8), at("tokyo"), at("osaka"), per_section=6)
+    assert [hit.record.city for hit in found.hits] == ["tokyo", "osaka"] * 3
+
+
+def test_a_destination_with_little_leaves_its_turns_to_the_other(travel: Domain) -> None:
+    found = searched(travel, two_cities(8, 1), at("osaka"), at("tokyo"), per_section=5)
+    assert [hit.record.city for hit in found.hits] == ["osaka", "tokyo", "tokyo", "tokyo", "tokyo"]
+
+
+def test_a_country_beside_a_city_in_it_only_says_where_the_city_is(travel: Domain) -> None:
+    records = [place(f"t{number}", "tokyo", country="JP") for number in range(3)] + [place("o", "osaka", country="JP")]
+    found = searched(travel, records, at("japan", "일본"), at("osaka", "오사카"))
+    assert ids(found) == ["o"]
+    assert {hit.record.city for hit in searched(travel, records, at("japan")).hits} == {"tokyo", "osaka"}
+
+
+def test_a_country_does_not_stand_in_for_a_city_in_it_that_is_not_there(travel: Domain) -> None:
+    found = searched(travel, [place("louvre", "paris", country="FR")], at("france"), at("nice"))
+    assert (ids(found), found.unknown) == ([], ("nice",))
+
+
+def test_a_region_is_the_cities_that_the_domain_says(travel: Domain) -> None:
+    known = regions(travel.root)
+    records = [place("g", "gangneung"), place("b", "busan")]
+    assert known.trips
+    assert ids(searched(travel, records, at("gangwon", "강원도"), known=known)) == ["g"]
+
+
+def test_a_domain_without_places_has_no_regions_and_a_broken_file_is_named(tmp_path: Path) -> None:
+    assert regions(tmp_path) == Regions()
+    (tmp_path / "places.toml").write_text("[place.x]\ncities = 3", encoding="utf-8")
+    with pytest.raises(DomainError, match=r"places\.toml"):
+        regions(tmp_path)
+
+
+def test_without_a_destination_one_city_is_chosen_for_all_sections(travel: Domain) -> None:
+    records = [
+        place(f"{city}-{kind}-{number}", city, kind, tags=("beach",) if city == "busan" else ())
+        for city in ("jeju", "busan")
+        for kind in ("lodging", "food", "sight")
+        for number in range(3)
+    ]
+    theme = Slot(name="theme", value="beach", text="바다")
+    found = searched(travel, records, theme, known=TRIPS, sections=travel.section_names(), embedding=None)
+    assert found.assumed == "busan"
+    assert {hit.record.city for hit in found.hits} == {"busan"}
+    assert len(found.hits) == 9
+
+
+def test_equal_votes_fall_to_the_city_with_more_that_fits(travel: Domain) -> None:
+    records = [place("a", "jeju"), place("b", "osaka"), place("c", "osaka")]
+    assert searched(travel, records, known=TRIPS, embedding=None, query="?").assumed == "osaka"
+
+
+def test_a_domain_whose_records_lie_nowhere_in_particular_assumes_no_city(travel: Domain) -> None:
+    found = searched(travel, two_cities(1, 1))
+    assert (found.assumed, len(found.hits)) == ("", 2)
+
+
+def test_a_record_that_is_named_says_the_city_and_nothing_is_assumed(travel: Domain) -> None:
+    peak = place("peak", names={"ko": "성산일출봉", "en": "Seongsan Ilchulbong"}, lat=33.46, lon=126.94)
+    records = [
+        peak,
+        place("near", kind="food", lat=33.47, lon=126.93),
+        place("far", kind="food", lat=33.25, lon=126.41),
+        place("elsewhere", "seoul", "food", lat=37.57, lon=126.98),
+    ]
+    found = searched(travel, records, known=TRIPS, query="성산일출봉 근처 맛집", sections=("food",), embedding=axis(2))
+    assert (ids(found), found.assumed) == (["near", "far"], "")
+    sights = searched(travel, [peak, place("other")], JEJU, query="성산일출봉 근처 볼거리")
+    assert ids(sights) == ["other"]
+
+
+def test_an_excluded_city_is_never_assumed(travel: Domain) -> None:
+    out = Slot(name="destination", value="osaka", relation=Relation.EXCLUDED)
+    assert searched(travel, two_cities(1, 9), out, known=TRIPS, embedding=None).assumed == "tokyo"
+
+
+def test_nothing_is_assumed_of_an_empty_catalogue(travel: Domain) -> None:
+    assert searched(travel, [], known=TRIPS).assumed == ""

@@ -26,6 +26,7 @@ from headway.messages import duration
 from headway.server import Hosted, always_ready
 from headway.testing import channel, eventually, hosting, task_names
 from headway.v1 import ledger_pb2, retrieval_pb2, retrieval_pb2_grpc, router_pb2
+from services.retrieval.regions import regions
 from services.retrieval.runner import SearchRunner
 from services.retrieval.search import CatalogueSearch
 from services.retrieval.service import Parts, RetrievalService
@@ -270,7 +271,7 @@ async def test_a_place_that_the_catalogue_does_not_have_gives_a_notice_and_no_ot
     assert records(found, retrieval_pb2.ORIGIN_INTERNAL) == []
     assert kinds(found) == ["plan", "internal", "notice", "summary"]
     assert notices(found) == [("retrieval.internal", "FEW_RECORDS")]
-    assert "reykjavik" in found[2].notice.detail
+    assert found[2].notice.detail == "The catalogue has no records for Reykjavik."
 
 
 async def test_the_web_comes_after_the_catalogue_and_is_accounted_for(start: Start) -> None:
@@ -456,6 +457,46 @@ async def test_relaxed_conditions_are_named_in_the_summary(start: Start, travel:
         Record(id="b", kind="food", names={"en": "B"}, city="jeju", source="t"),
     ]
     catalogue = CatalogueSearch(build(LetterEncoder(), own=few), travel)
-    found = await events(await start(catalogue=catalogue), asking(sections=["food"], per_section=2))
+    found = await events(await start(catalogue=catalogue), asking(sections=["food"], per_section=4))
     assert [record.record_id for record in records(found, retrieval_pb2.ORIGIN_INTERNAL)] == ["a", "b"]
     assert list(found[-1].summary.relaxed_filters) == ["child_friendly"]
+    assert [event.notice.detail for event in found if event.HasField("notice")] == [
+        "Of the places to eat only 1 is known to suit children; others follow of which that is not known."
+    ]
+
+
+async def test_a_budget_that_nothing_fits_is_said_and_the_cheaper_come_first(start: Start) -> None:
+    limit = slot("budget", "100000", "under 100000 won")
+    limit.number, limit.unit, limit.relation = 100_000, "KRW", router_pb2.SLOT_RELATION_AT_MOST
+    slots = [slot("destination", "busan", "Busan"), limit]
+    asked = asking("hotels in Busan under 100000 won", intent="lodging_search", sections=["lodging"], slots=slots)
+    asked.language, asked.per_section = "en", 24
+    found = await events(await start(), asked)
+    prices = [record.attributes["price_level"] for record in records(found, retrieval_pb2.ORIGIN_INTERNAL)]
+    assert prices == sorted(prices)
+    assert prices[0] == 2
+    assert prices[-1] > 2
+    assert [event.notice.detail for event in found if event.HasField("notice")] == [
+        "Of the places to stay only 2 fit the budget; dearer ones follow, the cheapest first."
+    ]
+
+
+async def test_without_a_destination_one_city_is_kept_to_and_that_is_said(start: Start, travel: Domain) -> None:
+    own = own_records(own_files(travel.root))
+    catalogue = CatalogueSearch(build(LetterEncoder(), own=own), travel, regions(travel.root))
+    slots = [slot("nights", "3", "3박4일"), slot("party", "family", "가족")]
+    found = await events(await start(catalogue=catalogue), asking("3박4일 가족여행", slots=slots))
+    (city,) = {record.place.city for record in records(found, retrieval_pb2.ORIGIN_INTERNAL)}
+    assert notices(found) == [("retrieval.internal", "ASSUMED")]
+    assert city.replace("-", " ").title() in found[2].notice.detail
+
+
+async def test_pages_for_other_sections_are_not_sent(start: Start) -> None:
+    pages = [page(1, title="Where to eat in Jeju"), page(2, title="The best hotels of Jeju"), page(3)]
+    async with scripted(answering({"results": pages})) as (_, url), tavily("", url) as adapter:
+        narrow = await events(await start(adapter), asking(sections=["lodging"]))
+        wide = await events(await start(adapter), asking())
+    got = records(narrow, retrieval_pb2.ORIGIN_WEB)
+    assert [(record.section, record.name) for record in got] == [("lodging", "The best hotels of Jeju")]
+    assert narrow[-1].summary.web_records == 1
+    assert [record.section for record in records(wide, retrieval_pb2.ORIGIN_WEB)] == ["food", "lodging", ""]

@@ -1,7 +1,7 @@
 """What a web search found, made harmless.
 
 Decides what of a result is kept: plain text of bounded length and addresses of http and https. Which section a result
-is for is decided by the words of the domain, and only where they speak for one section alone.
+is for is decided by the words of the domain, and only where they speak for one section alone. Copies are left out.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ MAX_TITLE = 150
 MAX_TEXT = 300
 MAX_URL = 2000
 _LATIN = re.compile(r"[a-z0-9]")
+_WORD = re.compile(r"\w+")
+_COUNTS_VISITS = re.compile(r"(?:utm_\w+|fbclid|gclid|ref|source)(?:=|$)")
+_TELLING = 8
+_COPIED = 0.8
+"""Texts of at least so many different words with so large a share of them in common are copies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +71,32 @@ def safe_url(url: object) -> str:
 
 
 def distinct(results: Iterable[WebResult | None], count: int) -> tuple[WebResult, ...]:
-    """The first ``count`` results with different addresses."""
-    kept: dict[str, WebResult] = {}
+    """The first ``count`` results, without those that say what one before them says."""
+    kept: list[WebResult] = []
     for result in results:
-        if result is not None and len(kept) < count:
-            kept.setdefault(result.url, result)
-    return tuple(kept.values())
+        if result is not None and len(kept) < count and not any(_is_same(result, other) for other in kept):
+            kept.append(result)
+    return tuple(kept)
+
+
+def _is_same(one: WebResult, other: WebResult) -> bool:
+    """The same page under two addresses, two pages of one site with one title, or a text that was copied."""
+    mine, theirs = _address(one.url), _address(other.url)
+    if mine == theirs or (mine[0] == theirs[0] and one.title.casefold() == other.title.casefold()):
+        return True
+    words, others = _words(one), _words(other)
+    return min(len(words), len(others)) >= _TELLING and len(words & others) >= _COPIED * len(words | others)
+
+
+def _address(url: str) -> tuple[str, str, str]:
+    """Host, path and query by which addresses of one page agree: neither scheme nor www nor what only counts visits."""
+    parts = urlsplit(url)
+    told = "&".join(sorted(each for each in parts.query.split("&") if each and not _COUNTS_VISITS.match(each)))
+    return (parts.hostname or "").removeprefix("www."), parts.path.rstrip("/"), told
+
+
+def _words(result: WebResult) -> frozenset[str]:
+    return frozenset(_WORD.findall(result.text.casefold()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,17 +105,18 @@ class SectionWords:
 
     words: Mapping[str, tuple[str, ...]]
 
-    def section_of(self, result: WebResult, sections: Sequence[str], query: str = "") -> str:
-        """The one section that the title speaks for; empty when it is none or more than one.
+    def section_of(self, result: WebResult, sections: Sequence[str], query: str = "") -> str | None:
+        """The one of ``sections`` that the title speaks for; empty when it speaks for none or several; None when the
+        result is of no use, because it speaks for others alone, or not clearly where only some sections are asked for.
 
-        The text is no witness: a page about routes mentions cafes as well. Nor are words of the query: titles echo it.
+        The text is no witness: a page about routes mentions cafes as well. Nor is the query, which some titles echo.
         """
-        title, asked = result.title.casefold(), query.casefold()
-        named = [section for section in sections if self._speaks_for(section, title, asked)]
-        return named[0] if len(named) == 1 else ""
-
-    def _speaks_for(self, section: str, title: str, asked: str) -> bool:
-        return any(_occurs(word, title) and not _occurs(word, asked) for word in self.words.get(section, ()))
+        title = " ".join(result.title.casefold().split()).replace(" ".join(query.casefold().split()) or "\0", " ")
+        named = [name for name, words in self.words.items() if any(_occurs(word, title) for word in words)]
+        if len(named) == 1:
+            return named[0] if named[0] in sections else None
+        useful = not named or not set(named).isdisjoint(sections)
+        return "" if useful and set(self.words) <= set(sections) else None
 
 
 def section_words(domain_root: Path) -> SectionWords:

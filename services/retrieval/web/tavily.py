@@ -36,9 +36,7 @@ class TavilySearch:
             "include_raw_content": False,
         }
         limit = aiohttp.ClientTimeout(total=timeout)
-        call = self._session.post(
-            self._url, json=body, timeout=limit, allow_redirects=False, headers=trace_headers()
-        )
+        call = self._session.post(self._url, json=body, timeout=limit, allow_redirects=False, headers=trace_headers())
         return _results(await answered(self.name, call, timeout), count)
 
 
