@@ -7,6 +7,7 @@ configured counts as ``other``.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
@@ -204,6 +205,6 @@ async def exposed(metrics: Metrics, host: str, port: int) -> AsyncIterator[int]:
     try:
         yield int(server.server_port)
     finally:
-        server.shutdown()
+        await asyncio.to_thread(server.shutdown)  # it waits until the other thread has noticed, up to half a second
         server.server_close()
         thread.join(timeout=5)
