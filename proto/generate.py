@@ -15,11 +15,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from importlib import resources
 from pathlib import Path
 
 from google.protobuf import descriptor_pb2, duration_pb2, field_mask_pb2, struct_pb2, timestamp_pb2
-from grpc_tools import protoc
 
 ROOT = Path(__file__).resolve().parent.parent
 PROTO = ROOT / "proto"
@@ -50,18 +48,12 @@ def compile_protos(scratch: Path, *outputs: str) -> None:
     """Runs the compiler; ``outputs`` are its ``--x_out`` arguments. Exits with its code when it refuses."""
     imports = scratch / "imports.binpb"
     write_imports(imports)
-    include = resources.files("grpc_tools") / "_proto"
     scripts = Path(sys.executable).parent
     plugins = [f"--plugin={name}={scripts / name}" for name in ("protoc-gen-mypy", "protoc-gen-mypy_grpc")]
-    arguments = [
-        f"-I{PROTO}",
-        f"-I{include}",
-        f"--descriptor_set_in={imports}",
-        *plugins,
-        *outputs,
-        *sources(),
-    ]
-    if code := protoc.main(["protoc", *arguments]):
+    # A process of its own: in one that has loaded the compiler, loading onnxruntime-extensions aborts. The module adds
+    # its own folder of well-known protos.
+    command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{PROTO}", f"--descriptor_set_in={imports}"]
+    if code := subprocess.run([*command, *plugins, *outputs, *sources()], check=False).returncode:
         raise SystemExit(code)
 
 

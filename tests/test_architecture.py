@@ -251,3 +251,11 @@ def test_no_module_or_class_has_a_name_that_says_nothing() -> None:
         if isinstance(node, ast.ClassDef) and (node.name.endswith(EMPTY_SUFFIXES) or node.name.startswith("Base"))
     ]
     assert classes == []
+
+
+def test_the_compiler_of_protos_is_never_loaded_into_a_process_of_ours() -> None:
+    """A process that has loaded it aborts when it loads onnxruntime-extensions."""
+    text = (ROOT / "proto" / "generate.py").read_text(encoding="utf-8")
+    assert "import grpc_tools" not in text
+    assert "from grpc_tools" not in text
+    assert [module for module in modules() if any(name.startswith("grpc_tools") for name in imported(module))] == []
