@@ -69,6 +69,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 docs: $(STAMP) ## Write the documents that are made from code
 	$(BIN)/python -m services.configuration > docs/guides/configuration.md
+	$(BIN)/python deploy/grafana/dashboard.py > deploy/grafana/dashboards/headway.json
 
 lock: ## Resolve the dependencies again; writes requirements.lock, and what services need to run, requirements-runtime.lock
 	$(LOCK) --extra dev --extra build --output-file requirements.lock

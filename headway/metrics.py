@@ -106,6 +106,7 @@ class Metrics:
             registry=here,
         )
         self.cost = Counter("headway_cost_usd_total", "Cost in US dollars", ["backend", "model"], registry=here)
+        self.ready = Gauge("headway_ready", "1 when a hosted service is ready, else 0", ["of"], registry=here)
         self.queue = Gauge("headway_queue_length", "Work waiting for a worker, by queue", ["queue"], registry=here)
 
     def know_models(self, models: Collection[str]) -> None:
@@ -132,7 +133,9 @@ class Metrics:
         self.request_duration.labels(method).observe(spent)
         if code != "CANCELLED":
             missed = left <= 0 or code == "DEADLINE_EXCEEDED"
-            self.deadlines.labels(method, "missed" if missed else "hit").inc()
+            # Both series begin with the first call, so that a share of none is zero and not unknown.
+            self.deadlines.labels(method, "missed").inc(missed)
+            self.deadlines.labels(method, "hit").inc(not missed)
             self.slack.labels(method).observe(left)
         if hedge:
             self.hedges.labels(method).inc()

@@ -178,7 +178,7 @@ async def _serving(
     address = _bind(server, listen)
     await server.start()
     # Not a task group: it would wrap whatever the caller's block raises in an exception group.
-    watching = asyncio.create_task(_keep_health(checked, hosted), name="health")
+    watching = asyncio.create_task(_keep_health(checked, hosted, telemetry.metrics), name="health")
     try:
         yield address
     finally:
@@ -198,7 +198,7 @@ async def _drain(server: grpc.aio.Server, checked: Any, shared: SharedConfig) ->
     log.info("stopped")
 
 
-async def _keep_health(checked: Any, hosted: Sequence[Hosted]) -> None:
+async def _keep_health(checked: Any, hosted: Sequence[Hosted], metrics: Metrics) -> None:
     """Asks every check once a second, at most a second long, and publishes what has changed."""
     log = structlog.get_logger()
     missing: dict[str, str | None] = {each.name: None for each in hosted}
@@ -208,6 +208,7 @@ async def _keep_health(checked: Any, hosted: Sequence[Hosted]) -> None:
             if answer != missing[each.name]:
                 missing[each.name] = answer
                 await checked.set(each.name, _status(not answer))
+                metrics.ready.labels(each.name).set(not answer)
                 if answer:
                     log.warning("not ready", of=each.name, missing=answer)
                 else:

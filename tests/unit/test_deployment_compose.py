@@ -17,6 +17,7 @@ from headway.settings import declared, effective, read, span
 from tests.unit.deployment_files import ROOT, SERVICES, composition, config_of, interpolated, names_in, of_stage
 
 FILE = ROOT / "docker-compose.yml"
+OBSERVERS = ["observability"]
 ENVIRONMENTS = {
     "nothing set": {},
     "simulators": {"COMPOSE_PROFILES": "simulators"},
@@ -31,7 +32,8 @@ def document() -> Any:
 
 @pytest.fixture(scope="module")
 def processes(document: Any) -> dict[str, Any]:
-    return dict(document["services"])
+    """The containers of the mesh; those that watch it have tests of their own."""
+    return {name: each for name, each in document["services"].items() if each.get("profiles") != OBSERVERS}
 
 
 def roles() -> dict[str, Any]:

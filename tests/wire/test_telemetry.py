@@ -168,7 +168,7 @@ def test_a_call_that_outlived_its_deadline_counts_as_missed_and_one_whose_caller
     metrics.ended("m", code="OK", spent=1, left=0.0, hedge=False)
     metrics.ended("m", code="CANCELLED", spent=1, left=0.0, hedge=False)
     assert value(metrics, "headway_deadlines_total", method="m", result="missed") == 1
-    assert value(metrics, "headway_deadlines_total", method="m", result="hit") is None
+    assert value(metrics, "headway_deadlines_total", method="m", result="hit") == 0
 
 
 def test_unknown_models_and_endless_names_collapse_to_other() -> None:
