@@ -107,6 +107,12 @@ class Metrics:
         )
         self.cost = Counter("headway_cost_usd_total", "Cost in US dollars", ["backend", "model"], registry=here)
         self.ready = Gauge("headway_ready", "1 when a hosted service is ready, else 0", ["of"], registry=here)
+        self.cache_losses = Counter(
+            "headway_prompt_cache_losses_total",
+            "Times that a prefix stopped being read from a provider's prompt cache",
+            ["backend", "model"],
+            registry=here,
+        )
         self.queue = Gauge("headway_queue_length", "Work waiting for a worker, by queue", ["queue"], registry=here)
 
     def know_models(self, models: Collection[str]) -> None:
@@ -149,6 +155,11 @@ class Metrics:
     def item(self, section: str, tier: str) -> None:
         """An item was sent."""
         self.items.labels(self._bounded("section", section), tier.lower()).inc()
+
+    def prompt_cache_lost(self, backend: str, model: str) -> None:
+        """A prefix that was read from a provider's prompt cache no longer is."""
+        known = model if self._models is None or model in self._models else OTHER
+        self.cache_losses.labels(self._bounded("backend", backend), self._bounded("model", known)).inc()
 
     def degraded(self, degraded: Degraded) -> None:
         """Something was given up."""

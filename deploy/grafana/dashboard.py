@@ -321,6 +321,17 @@ ROWS = (
                     )
                 ],
             ),
+            Panel(
+                title="Prefixes lost",
+                about="Times that answers in a row read nothing of a prefix that should have been in the cache.",
+                unit="none",
+                queries=[
+                    Query(
+                        expr=f"sum by (backend, model) (increase(headway_prompt_cache_losses_total[{RATE}]))",
+                        legend="{{backend}} {{model}}",
+                    )
+                ],
+            ),
         ),
     ),
     Row(

@@ -7,9 +7,10 @@ cancellation passes through, and closes the connection on its way.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import Any
 
 from headway.deadline import Clock
 from headway.ledger import Attempt, Usage
@@ -18,6 +19,7 @@ from services.generator import policy
 from services.generator.drafts import Intake
 from services.generator.item_stream import ItemStream
 from services.generator.policy import Rung
+from services.generator.repair import Repair
 from services.generator.upstream import Call, Failure, Provider, Started, Stop, UpstreamError
 from services.generator.watch import ContentWatch
 
@@ -41,11 +43,13 @@ class Limits:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """How an attempt went. ``error`` is None when it ended well or was ended by us; ``stopped`` when time was the
-    reason."""
+    reason; ``repaired`` items were broken as JSON; ``usage_told``: the usage is the provider's own and no estimate."""
 
     attempt: Attempt
     items: int
     dropped: int
+    repaired: int = 0
+    usage_told: bool = False
     stop: Stop | None = None
     stopped: bool = False
     error: UpstreamError | None = None
@@ -61,6 +65,7 @@ class Reading:
         rung: Rung,
         intake: Intake,
         fields: Collection[str],
+        repair: Repair,
         wanted: int,
         item_tokens: float,
         emit: Callable[[Draft], Awaitable[None]],
@@ -74,7 +79,7 @@ class Reading:
         self._emit = emit
         self._clock = clock
         self._items = 0
-        self._parser = ItemStream(fields=fields)
+        self._parser = ItemStream(fields=fields, repair=repair)
         self._began = clock()
         self._first: float | None = None
         self._last_item = 0.0
@@ -110,6 +115,8 @@ class Reading:
             attempt=self._account(error),
             items=self._items,
             dropped=dropped,
+            repaired=self._parser.repaired,
+            usage_told=self._usage is not None or self._told is not None,
             stop=self._stop,
             stopped=self._stopped,
             error=error,
@@ -126,6 +133,8 @@ class Reading:
                     self._told = piece.usage
                 else:
                     self._stop, self._usage = piece.stop, piece.usage
+                    if self._items < self._wanted:
+                        await self._take_items(self._parser.close(), watch, limit)
 
     async def _take(self, text: str, watch: ContentWatch, limit: float) -> bool:
         """Takes a piece of text; false when no more of the answer is wanted."""
@@ -134,7 +143,11 @@ class Reading:
         self._bytes += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         if self._items >= self._wanted:
             return True  # only the end, with the usage, is still awaited
-        for raw in self._parser.feed(text):
+        return await self._take_items(self._parser.feed(text), watch, limit)
+
+    async def _take_items(self, found: Iterable[Mapping[str, Any]], watch: ContentWatch, limit: float) -> bool:
+        """Hands on what can be used; false when no more of the answer is wanted."""
+        for raw in found:
             draft = self._intake.accept(raw)
             if draft is None or self._items >= self._wanted:
                 continue

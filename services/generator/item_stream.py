@@ -22,6 +22,9 @@ from typing import Any
 
 import orjson
 
+from services.generator.mending import Mending
+from services.generator.repair import Repair
+
 MAX_ITEM_CHARS = 16_384
 MAX_DEPTH = 32
 
@@ -40,7 +43,8 @@ class ItemStream:
     """Feed it text in any pieces; it returns each item as soon as its last brace is there.
 
     ``fields`` are the names that an item may have: the array of objects under any other name, and always that under
-    ``items`` unless it is one of them, holds the items. ``malformed`` counts elements that were given up,
+    ``items`` unless it is one of them, holds the items. ``repair`` may know what a broken element means.
+    ``malformed`` counts elements that were given up, ``repaired`` those that were not lost though broken,
     ``truncated`` is 1 when the text ended within one, ``examined_chars`` is the work done. The same text gives the
     same items and counts however it is cut.
     """
@@ -51,6 +55,7 @@ class ItemStream:
         "_fields",
         "_is_name",
         "_max_item_chars",
+        "_mending",
         "_named",
         "_outer_name",
         "_parts",
@@ -61,15 +66,20 @@ class ItemStream:
         "_within",
         "examined_chars",
         "malformed",
+        "repaired",
         "truncated",
     )
 
-    def __init__(self, *, fields: Collection[str] = (), max_item_chars: int = MAX_ITEM_CHARS) -> None:
+    def __init__(
+        self, *, fields: Collection[str] = (), max_item_chars: int = MAX_ITEM_CHARS, repair: Repair | None = None
+    ) -> None:
         self.malformed = 0
+        self.repaired = 0
         self.truncated = 0
         self.examined_chars = 0
         self._fields = frozenset(fields)
         self._max_item_chars = max_item_chars
+        self._mending = Mending(repair or _nothing)
         self._decoder: codecs.IncrementalDecoder | None = None
         self._within = False  # within an element
         self._strict = False  # after breakage: only a brace that follows a border begins an element
@@ -87,31 +97,73 @@ class ItemStream:
     def feed(self, chunk: str) -> list[dict[str, Any]]:
         """The items that this piece completes, in order."""
         items: list[dict[str, Any]] = []
-        work = [(chunk, 0)]
-        while work:
-            text, start = work.pop()
-            while start < len(text):
-                if not self._within:
-                    start = self._seek(text, start)
-                    continue
-                broken_at = self._follow(text, start, items)
-                if broken_at < 0:
-                    start = ~broken_at
-                    continue
-                again, start = self._give_up(text, start, broken_at)
-                if again:
-                    work.append((text, start))
-                    text, start = again, 0
+        mending = self._mending
+        start = 0
+        while start < len(chunk):
+            if not mending.watches:
+                start = self._read(chunk, start, items)
+                continue
+            if (item := mending.next(chunk, start)) is not None:
+                self._mended(item, items)
+                continue
+            # Up to the next closing brace, with which a broken element may end.
+            stop = chunk.find("}", start) + 1 or len(chunk)
+            text, known = chunk[start:stop], len(items)
+            start += self._read(text, 0, items)
+            if len(items) > known:
+                mending.forget()
         return items
 
-    def close(self) -> None:
-        """The text has ended: an element that is still open is dropped and counted."""
+    def close(self) -> list[dict[str, Any]]:
+        """The text has ended: an element that is still open is dropped and counted. Returns the item, if any, of which
+        only the end of the text shows that it is whole."""
+        items: list[dict[str, Any]] = []
+        if (item := self._mending.last()) is not None:
+            self._mended(item, items)
         if self._within and self._named:
             self.truncated += 1
-        self._within = False
-        self._parts.clear()
-        self._parts_chars = 0
-        self._forget()
+        self._mending.forget()
+        self._leave(border=self._border)
+        return items
+
+    def _read(self, text: str, start: int, items: list[dict[str, Any]]) -> int:
+        """Reads on; returns where it stopped, at the end of the text or where an element broke."""
+        begun, work = start, [(text, start)]
+        broke = False
+        while work:
+            piece, at = work.pop()
+            while at < len(piece):
+                if not self._within:
+                    at = self._seek(piece, at)
+                    continue
+                broken_at = self._follow(piece, at, items)
+                if broken_at < 0:
+                    at = ~broken_at
+                    continue
+                if piece is text:
+                    self._mending.saw(text[begun:broken_at])
+                    start, broke = broken_at, True
+                again, at = self._give_up(piece, at, broken_at, is_new=piece is text)
+                if again:
+                    if piece is not text:
+                        work.append((piece, at))
+                    work.append((again, 0))
+                    break
+                if piece is text:
+                    break
+        if broke:
+            return start
+        if self._mending.watches:
+            self._mending.saw(text[begun:])
+        return len(text)
+
+    def _mended(self, item: dict[str, Any], items: list[dict[str, Any]]) -> None:
+        """The element that was broken was repaired: what was taken for others within it was none."""
+        items.append(item)
+        self.repaired += 1
+        self.malformed = self._mending.malformed
+        self._strict = False
+        self._leave(border=True)
 
     def _forget(self) -> None:
         self._stack: list[str] = []
@@ -226,6 +278,9 @@ class ItemStream:
             return
         item = _parsed(text)
         if item is None:
+            item = self._mending.whole(text)
+            self.repaired += item is not None
+        if item is None:
             self.malformed += 1
         else:
             self._strict = False
@@ -238,9 +293,11 @@ class ItemStream:
         self._parts_chars = 0
         self._forget()
 
-    def _give_up(self, text: str, start: int, broken_at: int) -> tuple[str, int]:
+    def _give_up(self, text: str, start: int, broken_at: int, *, is_new: bool) -> tuple[str, int]:
         """Drops the element. Returns the part of it to look at again, if any, and where to go on in the text."""
         whole = "".join(self._parts) + text[start:broken_at]
+        if is_new:
+            self._mending.began(whole, depth=self._stack.count("{"), malformed=self.malformed)
         if self._named:
             self.malformed += 1
             self._strict = True
@@ -252,6 +309,10 @@ class ItemStream:
             return whole[again:], broken_at
         self._border = _ends_with_border(whole, 0, len(whole), before=False)
         return "", broken_at
+
+
+def _nothing(_text: str) -> None:
+    """Repairs nothing."""
 
 
 def _ends_with_border(text: str, start: int, end: int, *, before: bool) -> bool:

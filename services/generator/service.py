@@ -52,8 +52,10 @@ class GeneratorService(generator_pb2_grpc.GeneratorServiceServicer):
         await context.write(generator_pb2.GenerateResponse(summary=_summary(report)))
 
     def watch(self, telemetry: Telemetry) -> None:
-        """States which models there are; the metrics count all others as one."""
+        """States which models there are, the metrics count all others as one; and lets losses of the prompt cache be
+        counted."""
         telemetry.metrics.know_models(self._desk.ladder.models())
+        self._desk.prompt_cache.report = telemetry.metrics.prompt_cache_lost
 
     def _ask(self, request: generator_pb2.GenerateRequest, scope: RequestScope) -> Ask:
         number: int = request.complexity

@@ -26,6 +26,8 @@ from services.generator.drafts import Intake
 from services.generator.item_length import ItemLength
 from services.generator.ladder import Key, Ladder
 from services.generator.policy import Choice, Complexity, Rung, Situation
+from services.generator.prompt_cache import PromptCacheWatch
+from services.generator.repair import repair_of
 from services.generator.schema_check import compiled
 from services.generator.upstream import DEGRADATIONS, Call, Failure, Stop
 
@@ -99,7 +101,9 @@ class Desk:
         self.phrases = phrases
         self.clock = clock
         self.item_length = ItemLength()
+        self.prompt_cache = PromptCacheWatch()
         self.check = compiled(domain.item_schema)
+        self.repair = repair_of(domain.item_schema)
         self.fields = tuple(domain.item_schema.get("properties", {}))
         self.prefixes = {structured: prompt.prefix(domain, structured=structured) for structured in (True, False)}
 
@@ -212,6 +216,7 @@ class _Writing:
             rung=rung,
             intake=self._intake,
             fields=desk.fields,
+            repair=desk.repair,
             wanted=self._missing,
             item_tokens=self._item_tokens,
             emit=lambda draft: self._send(draft, rung.tier),
@@ -222,7 +227,10 @@ class _Writing:
         if self._ttft is None and result.attempt.ttft is not None:
             self._ttft = began - ask.arrived + result.attempt.ttft
         usage = replace(result.attempt.usage, cost_usd=writer.model.prices.cost(result.attempt.usage))
-        self._note_cache(rung, usage, expected=expected_cached)
+        if result.usage_told:
+            self._note_cache(rung, usage, expected=expected_cached)
+        if result.repaired:
+            log.info("items repaired", backend=rung.backend, model=rung.model, items=result.repaired)
         if result.stop is Stop.END:
             items = result.items + result.dropped
             desk.item_length.saw(ask.language, tokens=usage.output_tokens, items=items)
@@ -241,8 +249,7 @@ class _Writing:
     def _note_cache(self, rung: Rung, usage: Usage, *, expected: bool) -> None:
         if usage.cache_read_tokens or usage.cache_write_tokens:
             self._desk.ladder.note_cached(rung)
-        if expected and usage.input_tokens and not usage.cache_read_tokens:
-            log.warning("prompt cache missed", backend=rung.backend, model=rung.model)
+        self._desk.prompt_cache.saw(rung.backend, rung.model, usage, expected=expected)
 
     async def _goes_on(self, rung: Rung, result: Result) -> bool:
         """Whether another rung is to be asked for the rest; says what went wrong."""

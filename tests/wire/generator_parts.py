@@ -17,6 +17,7 @@ from headway.interceptors import BUDGET_KEY
 from headway.messages import budget_to_message
 from headway.server import Hosted, always_ready
 from headway.settings import read
+from headway.telemetry import Telemetry
 from headway.testing import hosting, plain_channel
 from headway.v1 import generator_pb2, generator_pb2_grpc, item_pb2, ledger_pb2, retrieval_pb2
 from services.generator.config import GeneratorConfig
@@ -44,6 +45,7 @@ async def generator(
     first_token: float = 0.0,
     providers: str = "anthropic",
     settings: Mapping[str, str] = MappingProxyType({}),
+    telemetry: Telemetry | None = None,
 ) -> AsyncIterator[Running]:
     """Serves a generator. ``faults``: tables of a scenario, for example ``name = "stall"``; ``providers`` in order of
     preference; ``settings`` by name without ``HEADWAY_``, in lower case."""
@@ -55,8 +57,10 @@ async def generator(
         environment = environment_of(simulation, providers.split(), settings)
         async with (
             opened(furnished(read(GeneratorConfig, environment)), clock=time.monotonic) as desk,
-            hosting(hosted(GeneratorService(desk, first_item_within=1.2))) as target,
+            hosting(hosted(service := GeneratorService(desk, first_item_within=1.2))) as target,
         ):
+            if telemetry is not None:
+                service.watch(telemetry)
             simulation.world.journal.reset()
             yield Running(target=target, simulation=simulation)
 

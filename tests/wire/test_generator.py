@@ -10,6 +10,8 @@ import grpc
 import pytest
 
 from headway.budget import Budget, Tier
+from headway.metrics import Metrics
+from headway.telemetry import NoTracer, Telemetry
 from headway.testing import eventually, plain_channel, task_names
 from headway.v1 import generator_pb2, generator_pb2_grpc, ledger_pb2, router_pb2
 from tests.wire.generator_parts import generate, generator, items, kinds, notices, outcomes, request, summary, tiers
@@ -242,3 +244,15 @@ async def test_a_request_that_breaks_the_rules_is_refused() -> None:
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             await generate(running.target, request(records=0))
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize("providers", ["anthropic", "openai"])
+async def test_a_prefix_that_stops_hitting_the_provider_s_cache_is_counted_once(providers: str) -> None:
+    watched = Telemetry(tracer=NoTracer(), metrics=Metrics())
+    async with generator(providers=providers, telemetry=watched) as running:
+        for expired in [False, False, *[True] * 5]:
+            if expired:
+                running.simulation.skip(3600.0)  # the provider's entry is gone before its time
+            assert outcomes(await generate(running.target)) == [(providers, "ok")]
+    lost = watched.metrics.cache_losses.collect()[0].samples
+    assert [sample.value for sample in lost if sample.name.endswith("_total")] == [1.0]
