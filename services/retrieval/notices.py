@@ -31,7 +31,7 @@ def said_of(found: Found, domain: Domain) -> Iterator[Degraded]:
                 yield _few(sentence)
     for section, count in found.short.items():
         if section not in found.nearby and not (found.unknown and count == 0):
-            yield _few(f"The catalogue has only {count} {_title(section, domain)} that fit.")
+            yield _few(f"The catalogue has no more than {count} {_title(section, domain)} for this query.")
 
 
 def _given_up(relaxed: Relaxed, things: str) -> str:

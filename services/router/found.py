@@ -27,13 +27,14 @@ class Found:
     """A slot and the part of the text that said it, for order and overlap.
 
     ``plain`` words say a value and nothing else (Tokyo, 3박4일, under $200): without them the text asks for the same
-    kind of thing.
+    kind of thing. A ``whole`` place is no part of another.
     """
 
     start: int
     end: int
     slot: Slot
     plain: bool = False
+    whole: bool = False
 
 
 def clean(query: str) -> Text:

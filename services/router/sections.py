@@ -44,10 +44,15 @@ _ASKED_BEFORE = re.compile(
     r"(?:\s(?:me|us|some|a|the|are|of|few|\d+|local|places?|for|to))*\s|추천\s|おすすめの)$"
 )
 _PLAN = re.compile(
-    r"여행|일정|코스|계획|플랜|위주|중심|테마|\b(?:trips?|itinerar(?:y|ies)|plan|planning|travel(?:l?ing)?|vacation|holiday"
+    r"여행|일정|코스|계획|플랜|위주|중심|테마|투어|\b(?:trips?|itinerar(?:y|ies)|plan|planning|travel(?:l?ing)?|vacation|holiday"
     r"|getaway|honeymoon|weekend|tour)\b|旅行|旅(?!館)|プラン|コース|日程|中心"
 )
 _LISTED = re.compile(r"(?:들)?\s?(?:이?랑|와|과|하고|및|도|·|/|,|、|と|や|も|&|\+|,?\s?and(?: some| the)?)\s?")
+
+
+def speaks_of_a_trip(lower: str) -> bool:
+    """Whether a text has a word for a trip or a plan of one."""
+    return _PLAN.search(lower) is not None
 
 
 class SectionFinder:
@@ -87,7 +92,7 @@ class SectionFinder:
         ]
         kept = self._with_listed(kept, wished, lower) if kept else self._of_themes(wished)
         by_the_night = all(each.slot.value in self._by_the_night for each in kept)
-        about_a_trip = (stays and not by_the_night) or _PLAN.search(lower) is not None
+        about_a_trip = (stays and not by_the_night) or speaks_of_a_trip(lower)
         if about_a_trip and not any(self._is_asked_for(each, lower) for each in kept):
             kept = []
         return _once([each for each in marked if _is_out(each)] + kept)

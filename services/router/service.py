@@ -102,7 +102,7 @@ class RouterService(router_pb2_grpc.RouterServiceServicer):
                 self._names,
                 known.domain.fallback_intent,
                 self._trip_intents,
-                policy.Said(slots=slots, left=len(found.rest), whole_place=found.whole_place),
+                policy.Said(slots=slots, left=len(found.rest), whole_place=found.whole_place, trip=found.trip),
                 known.rules,
             )
         return router_pb2.RouteResponse(

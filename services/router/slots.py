@@ -17,10 +17,11 @@ from headway.domain import Domain, DomainError
 from headway.slots import Relation, Slot
 from services.router import dates, durations, exclusions, gazetteer, money
 from services.router.found import Found, Text, blank, overlaps
+from services.router.landmarks import landmarks
 from services.router.lexicon import Lexicon
 from services.router.party import PartyFinder
 from services.router.places import PlaceFinder
-from services.router.sections import SectionFinder
+from services.router.sections import SectionFinder, speaks_of_a_trip
 from services.router.themes import ThemeFinder
 
 MAX_SLOTS = 64
@@ -32,12 +33,14 @@ KINDS = ("destination", "duration", "party", "budget", "date", "theme", "section
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """The slots of a text; the text without the values among them, which says more clearly what is asked for; the words
-    that no slot covers and that say something of their own; whether a whole place, not only a part of one, is named."""
+    that no slot covers and that say something of their own; whether a whole place, not only a part of one, is named;
+    whether a trip is spoken of."""
 
     slots: tuple[Slot, ...]
     bare: str
     rest: tuple[str, ...] = ()
     whole_place: bool = False
+    trip: bool = False
 
 
 class SlotFinder:
@@ -64,7 +67,8 @@ class SlotFinder:
         self._filler = re.compile(f"(?:{'|'.join(filler)})+") if filler else None
         if "destination" in self._kinds:
             names = _optional(domain.root / "places.toml")
-            self._places = PlaceFinder(names, gazetteer.cities() if cities is None else cities)
+            known = gazetteer.cities() if cities is None else cities
+            self._places = PlaceFinder(names, known, landmarks(domain.root))
 
     def find(self, text: Text) -> Findings:
         """The slots in the order in which the text says them, at most MAX_SLOTS, and the text without plain values."""
@@ -99,7 +103,8 @@ class SlotFinder:
             slots=_in_order(found),
             bare=_bare(text, found),
             rest=self._rest(text, found),
-            whole_place=any(each.plain and each.slot.name == "destination" for each in found),
+            whole_place=any(each.whole for each in found),
+            trip=speaks_of_a_trip(text.lower),
         )
 
     def _rest(self, text: Text, found: list[Found]) -> tuple[str, ...]:

@@ -70,4 +70,4 @@ def _is_titled(shown: str) -> bool:
 
 
 def _found(value: str, name: str, start: int, end: int) -> Found:
-    return Found(start=start, end=end, slot=Slot(name="destination", value=value, text=name), plain=True)
+    return Found(start=start, end=end, slot=Slot(name="destination", value=value, text=name), plain=True, whole=True)

@@ -57,6 +57,14 @@ UNHEARD_OF = [
     "台北2泊3日",
     "Zürich, 2 days, couple",
     "여수 1박2일 친구들",
+    "경복궁 근처 맛집",
+    "에펠탑 주변 카페",
+    "강릉 당일치기 뚜벅이",
+    "済州島 レンタカーなし",
+    "바르셀로나 가우디 투어",
+    "things to do near Eiffel Tower",
+    "제주도 등산 빼고",
+    "성산일출봉 근처 볼거리",
 ]
 """Requests for recommendations that are little but slots, to places that no example names."""
 LODGING = [

@@ -189,7 +189,7 @@ def test_short_names_that_are_words_too_are_no_places(query: str) -> None:
         ("3-day trip to Zermatt", "zermatt"),
         ("hotels in Cinque Terre", "cinque-terre"),
         ("visiting Giethoorn with kids", "giethoorn"),
-        ("청산도 1박2일", "청산도"),
+        ("석모도 1박2일", "석모도"),
     ],
 )
 def test_a_destination_that_nobody_knows_is_one_all_the_same(query: str, value: str) -> None:
