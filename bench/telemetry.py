@@ -133,7 +133,6 @@ async def _round(upstream: Upstream, collector: Collector, found: Found, *, turn
         asked = {"off": plain, "left_out": traced, "on": traced}
         for arm, running in asked.items():
             await _asked(running, arm, WARM_UP)
-        spans = collector.spans
         order = list(ARMS)
         for _ in range(turns):
             order.append(order.pop(0))  # each arm comes first as often as any other
@@ -142,9 +141,9 @@ async def _round(upstream: Upstream, collector: Collector, found: Found, *, turn
                 found.turns.append(turn)
             else:
                 found.unequal += 1
-        await asyncio.sleep(1.5)  # for the last batches; nothing but the number of spans depends on it
-        found.traced += turns * block
-        found.spans += collector.spans - spans
+    # Leaving sent the last batches.
+    found.traced += WARM_UP + turns * block
+    found.spans = collector.spans
 
 
 async def _asked(running: Running, arm: str, requests: int) -> Block:

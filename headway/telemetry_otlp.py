@@ -2,7 +2,7 @@
 
 Decides names and attributes: RPC and GenAI conventions as they stand, with the older names beside those that are
 changing. Sampling is decided at the head: a sampled parent is followed, a root is sampled by ratio of its trace id.
-Spans are made from OpenTelemetry's protocol messages, not by its SDK, which costs six times as much
+Spans are made from OpenTelemetry's protocol messages, not by its SDK, which costs eight times as much
 (docs/decisions/0004-spans-without-the-sdk.md).
 """
 
@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol
 
@@ -19,7 +20,7 @@ from opentelemetry.proto.resource.v1 import resource_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from headway.ledger import Attempt, Stage
-from headway.span_export import Collector, SpanSender
+from headway.span_export import Collector, Part, SpanSender
 from headway.telemetry import NO_HEADERS, TRACEPARENT, Span, TraceRules
 from headway.trace_context import TraceContext, chosen, parsed
 
@@ -27,6 +28,8 @@ Value = str | int | float | bool
 Attributes = Mapping[str, Value]
 CONTENT_CHARACTERS = 16_384
 """Longest text that is recorded; what is longer is cut."""
+WORD_CHARACTERS = 64
+"""Longer texts are not kept for the next span."""
 _NANOSECONDS = 1_000_000_000
 _WENT_WELL = frozenset({"ok", "stopped"})
 _INTERNAL, _SERVER, _CLIENT = (
@@ -39,7 +42,7 @@ _INTERNAL, _SERVER, _CLIENT = (
 class Sink(Protocol):
     """Where finished spans go."""
 
-    def add(self, span: trace_pb2.Span) -> None: ...
+    def add(self, part: Part) -> None: ...
 
     def close(self) -> None: ...
 
@@ -55,17 +58,17 @@ class OtlpTracer:
 
     def server_span(self, method: str, traceparent: str, attributes: Attributes) -> Span:
         parent = parsed(traceparent) if traceparent else None
-        trace_id = parent.trace_id if parent else self._random.randbytes(16)
+        trace_id = parent.trace_id if parent else self._random.getrandbits(128).to_bytes(16, "big")
         sampled = parent.sampled if parent else chosen(trace_id, self.rules.sample)
         context = TraceContext(trace_id, self.new_id(), sampled)
         if not sampled:
             return Unsampled(context, self.rules)
         above = parent.span_id if parent else b""
-        return OtlpSpan(self, context, above, method.lstrip("/"), _SERVER, {**_rpc(method), **attributes})
+        return OtlpSpan(self, context, above, method, _SERVER, attributes)
 
     def new_id(self) -> bytes:
         """The id of a span."""
-        return self._random.randbytes(8)
+        return self._random.getrandbits(64).to_bytes(8, "big")
 
     def close(self) -> None:
         self.sink.close()
@@ -105,7 +108,7 @@ class Unsampled:
 class OtlpSpan:
     """A recorded span."""
 
-    __slots__ = ("_above", "_attributes", "_context", "_kind", "_name", "_start", "_tracer")
+    __slots__ = ("_above", "_attributes", "_context", "_end", "_error", "_kind", "_name", "_start", "_tracer")
 
     def __init__(
         self, tracer: OtlpTracer, context: TraceContext, above: bytes, name: str, kind: int, attributes: Attributes
@@ -124,15 +127,7 @@ class OtlpSpan:
 
     def ledger(self, stages: Iterable[Stage], *, spent: float) -> None:
         arrived = time.time_ns() - round(spent * _NANOSECONDS)
-        for stage in stages:
-            start = arrived + round(stage.started_after * _NANOSECONDS)
-            below = self._add(self._context.span_id, stage.name, _INTERNAL, start, stage.spent, _stage(stage))
-            for attempt in stage.attempts:
-                began = start + round(attempt.started_after * _NANOSECONDS)
-                failure = "" if attempt.outcome in _WENT_WELL else attempt.outcome
-                attributes = attempt_attributes(attempt)
-                name = f"{attributes['gen_ai.operation.name']} {attempt.model or attempt.backend}"
-                self._add(below, name, _CLIENT, began, attempt.spent, attributes, failure)
+        self._tracer.sink.add(partial(self._stages, tuple(stages), arrived))
 
     def note(self, attributes: Attributes) -> None:
         self._attributes.update(attributes)
@@ -142,10 +137,9 @@ class OtlpSpan:
             self._attributes[name] = text[:CONTENT_CHARACTERS].encode(errors="replace").decode()
 
     def end(self, *, error: str = "") -> None:
-        if error:
-            self._attributes["error.type"] = error
-        made = _message(self._context, self._above, self._name, self._kind, self._start, time.time_ns())
-        self._tracer.sink.add(_filled(made, self._attributes, error))
+        self._error = error
+        self._end = time.time_ns()
+        self._tracer.sink.add(self._itself)
 
     def traceparent(self) -> str:
         return self._context.header()
@@ -153,14 +147,35 @@ class OtlpSpan:
     def provider_headers(self) -> Mapping[str, str]:
         return {TRACEPARENT: self.traceparent()} if self._tracer.rules.providers else NO_HEADERS
 
-    def _add(
-        self, above: bytes, name: str, kind: int, start: int, spent: float, attributes: Attributes, error: str = ""
-    ) -> bytes:
-        """A span that is over already; returns its id."""
+    def _itself(self) -> list[bytes]:
+        """This span, serialized; called once, after its end."""
+        attributes = self._attributes
+        if self._kind == _SERVER:
+            attributes = {**_rpc(self._name), **attributes}
+        if self._error:
+            attributes["error.type"] = self._error
+        name = self._name.lstrip("/")
+        made = _message(self._context, self._above, name, self._kind, self._start, self._end)
+        return [_serialized(made, attributes, self._error)]
+
+    def _stages(self, stages: Iterable[Stage], arrived: int) -> Iterator[bytes]:
+        """A span for each stage and attempt, serialized; ``arrived`` in nanoseconds since 1970."""
+        for stage in stages:
+            start = arrived + round(stage.started_after * _NANOSECONDS)
+            context = TraceContext(self._context.trace_id, self._tracer.new_id(), sampled=True)
+            end = start + round(stage.spent * _NANOSECONDS)
+            made = _message(context, self._context.span_id, stage.name, _INTERNAL, start, end)
+            yield _serialized(made, _stage(stage), "")
+            for attempt in stage.attempts:
+                yield self._attempt(attempt, context.span_id, start + round(attempt.started_after * _NANOSECONDS))
+
+    def _attempt(self, attempt: Attempt, above: bytes, began: int) -> bytes:
         context = TraceContext(self._context.trace_id, self._tracer.new_id(), sampled=True)
-        made = _message(context, above, name, kind, start, start + round(spent * _NANOSECONDS))
-        self._tracer.sink.add(_filled(made, attributes, error))
-        return context.span_id
+        attributes = attempt_attributes(attempt)
+        name = f"{attributes['gen_ai.operation.name']} {attempt.model or attempt.backend}"
+        made = _message(context, above, name, _CLIENT, began, began + round(attempt.spent * _NANOSECONDS))
+        failure = "" if attempt.outcome in _WENT_WELL else attempt.outcome
+        return _serialized(made, attributes, failure)
 
 
 def resource(service: str) -> resource_pb2.Resource:
@@ -171,7 +186,8 @@ def resource(service: str) -> resource_pb2.Resource:
     except PackageNotFoundError:  # run from a folder that was not installed
         release = ""
     names = {"service.name": f"headway-{service}", "service.namespace": "headway", "service.version": release}
-    _write(found, {**names, "service.instance.id": os.urandom(8).hex()})
+    for key, value in {**names, "service.instance.id": os.urandom(8).hex()}.items():
+        _add(found, key, value)
     return found
 
 
@@ -214,12 +230,29 @@ def _message(context: TraceContext, above: bytes, name: str, kind: int, start: i
     )
 
 
-def _filled(made: trace_pb2.Span, attributes: Attributes, error: str) -> trace_pb2.Span:
-    _write(made, attributes)
+def _serialized(made: trace_pb2.Span, attributes: Attributes, error: str) -> bytes:
+    """The span as it travels.
+
+    Most attributes are a few words that come again with every span, so they are serialized once and put behind it: what
+    follows a serialized message is merged into it, and repeated fields grow.
+    """
+    words = []
+    for key, value in attributes.items():
+        if (len(value) <= WORD_CHARACTERS) if isinstance(value, str) else not value:
+            words.append(_word(key, value))
+        else:
+            _add(made, key, value)
     if error:
         made.status.code = trace_pb2.Status.STATUS_CODE_ERROR
         made.status.message = error
-    return made
+    return made.SerializeToString() + b"".join(words)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _word(key: str, value: Value) -> bytes:
+    made = trace_pb2.Span()
+    _add(made, key, value)
+    return made.SerializeToString()
 
 
 def _stage(stage: Stage) -> dict[str, Value]:
@@ -239,15 +272,13 @@ def _rpc(method: str) -> dict[str, str]:
     return {"rpc.system.name": "grpc", "rpc.system": "grpc", "rpc.service": service, "rpc.method": full}
 
 
-def _write(to: trace_pb2.Span | resource_pb2.Resource, attributes: Attributes) -> None:
-    add = to.attributes.add
-    for key, value in attributes.items():
-        holder = add(key=key).value
-        if isinstance(value, str):
-            holder.string_value = value
-        elif isinstance(value, bool):
-            holder.bool_value = value
-        elif isinstance(value, int):
-            holder.int_value = value
-        else:
-            holder.double_value = value
+def _add(to: trace_pb2.Span | resource_pb2.Resource, key: str, value: Value) -> None:
+    holder = to.attributes.add(key=key).value
+    if isinstance(value, str):
+        holder.string_value = value
+    elif isinstance(value, bool):
+        holder.bool_value = value
+    elif isinstance(value, int):
+        holder.int_value = value
+    else:
+        holder.double_value = value

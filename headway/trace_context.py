@@ -7,14 +7,13 @@ add behind it. Pure; knows no span and no exporter.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _HEADER = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _SAMPLED = 0x01
 
 
-@dataclass(frozen=True, slots=True)
-class TraceContext:
+class TraceContext(NamedTuple):
     """``trace_id`` of 16 bytes, ``span_id`` of 8, and whether the trace is recorded."""
 
     trace_id: bytes
@@ -31,10 +30,11 @@ def parsed(header: str) -> TraceContext | None:
     found = _HEADER.fullmatch(header)
     if found is None:
         return None
-    version, trace_id, span_id, flags, more = found.groups()
-    if version == "ff" or (version == "00" and more) or not int(trace_id, 16) or not int(span_id, 16):
+    version, trace, span, flags, more = found.groups()
+    trace_id, span_id = bytes.fromhex(trace), bytes.fromhex(span)
+    if version == "ff" or (version == "00" and more) or not any(trace_id) or not any(span_id):
         return None
-    return TraceContext(bytes.fromhex(trace_id), bytes.fromhex(span_id), bool(int(flags, 16) & _SAMPLED))
+    return TraceContext(trace_id, span_id, bool(int(flags, 16) & _SAMPLED))
 
 
 def chosen(trace_id: bytes, sample: float) -> bool:

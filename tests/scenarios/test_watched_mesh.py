@@ -12,7 +12,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from bench import processes
-from headway.testing import PATIENCE, eventually
+from headway.testing import PATIENCE
 from tests.wire.collector import Collector, Seen, collecting
 from tests.wire.scripted import Event, ask, items
 
@@ -51,9 +51,6 @@ async def _watch() -> Watched:
                 metrics = {name: await _scraped(session, address) for name, address in mesh.addresses.items()}
                 async with session.get(f"{upstream.url}/control/requests") as answer:
                     asked = (await answer.json())["requests"]
-            await eventually(
-                lambda: bool(collector.named("headway.v1.RecommendationService/Recommend")), what="the root span"
-            )
         # Leaving exports what is left.
     return Watched(events=events, collector=collector, metrics=metrics, asked=asked)
 
