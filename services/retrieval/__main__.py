@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -24,7 +25,7 @@ from services.retrieval.regions import regions
 from services.retrieval.runner import LONGEST_ON_LOOP, SearchRunner, typical_cost
 from services.retrieval.search import CatalogueSearch, Wish
 from services.retrieval.service import Parts, RetrievalService
-from services.retrieval.wanted import Wanted
+from services.retrieval.wanted import Place, Wanted
 from services.retrieval.web.brave import BASE_URL as BRAVE_URL
 from services.retrieval.web.brave import brave
 from services.retrieval.web.results import section_words
@@ -95,10 +96,11 @@ def _index(config: RetrievalConfig, name: str, encoder: OnnxEncoder) -> Index:
 
 
 def _probe(travels: domain.Domain, index: Index) -> Wish:
-    """A search as requests bring it, over the whole catalogue."""
+    """A search as most requests bring it: all sections, in the place with the most records."""
+    cities = Counter(record.city for record in index.records)
     return Wish(
         query="family trip with kids, good food, quiet hotel",
-        wanted=Wanted(),
+        wanted=Wanted(places=tuple(Place(slug=city) for city, _ in cities.most_common(1))),
         sections=travels.section_names(),
         per_section=8,
         embedding=index.vectors[0] if len(index.vectors) else None,

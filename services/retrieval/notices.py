@@ -18,10 +18,13 @@ STAGE = "retrieval.internal"
 def said_of(found: Found, domain: Domain) -> Iterator[Degraded]:
     """The notices of a search, the most important first."""
     if found.assumed:
-        detail = f"The query names no destination; {_place(found.assumed)} was assumed, which fits best."
+        detail = f"The query names no city; {_place(found.assumed)} was assumed, which fits best."
         yield Degraded(stage=STAGE, reason=Degradation.ASSUMED, detail=detail)
     for place in found.unknown:
         yield _few(f"The catalogue has no records for {_place(place)}.")
+    for theme in found.unmet:
+        label = domain.tags[theme].label("en") if theme in domain.tags else theme
+        yield _few(f"Nothing that was found is known for this: {label}.")
     for section, cities in found.nearby.items():
         near = ", ".join(map(_place, cities))
         yield _few(f"The catalogue has no {_title(section, domain)} there; given instead is what is near, in {near}.")

@@ -27,8 +27,8 @@ from services.retrieval.wanted import Wanted
 _CANDIDATES = 4
 """How many candidates each ranking brings for one record that is chosen."""
 _LEAST_CANDIDATES = 24
-# A theme that the query names counts as much as both searches together, nearness to a place that it names more.
-_THEME_WEIGHT = 2.0
+# A theme that the query names counts more than both searches together, nearness to a place that it names still more.
+_THEME_WEIGHT = 3.0
 _SUGGESTED_WEIGHT = 1.0
 _PART_WEIGHT = 1.5
 _PRICE_WEIGHT = 0.5

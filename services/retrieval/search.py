@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+import numpy as np
+
 from headway.catalogue.index import Index
 from headway.catalogue.record import Record
 from headway.domain import Domain
@@ -20,12 +22,16 @@ from services.retrieval.lexical import LexicalSearch
 from services.retrieval.policy import Rung
 from services.retrieval.rankings import Query, Rankings, Wish
 from services.retrieval.regions import Regions
-from services.retrieval.scopes import Part, in_city, scope_of
+from services.retrieval.scopes import Part, Scope, in_city, scope_of
 from services.retrieval.table import Table
 
 __all__ = ["CatalogueSearch", "Found", "Hit", "Relaxed", "Wish"]
 _VOTERS = 24
 """Records of a section that vote for a city."""
+_MATTER = 0.75
+"""Share of the records known for a theme that some sections must hold for it to be a matter of theirs."""
+_MANY_NIGHTS = 5
+"""With so many nights a trip through a country may see several cities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +53,13 @@ class Relaxed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What was found, by section in the order asked for. ``unknown`` are places that the catalogue does not have at
-    all, ``short`` sections with less than a third of what was asked for, ``nearby`` the cities that stand in, by
-    section, ``relaxed`` the conditions given up, by section; ``assumed`` is the city that was chosen because the query
-    names no place."""
+    """What was found, by section in the order asked for.
+
+    ``unknown`` are places that the catalogue does not have at all, ``short`` sections with less than a third of what
+    was asked for, ``nearby`` the cities that stand in, by section, ``relaxed`` the conditions given up, by section,
+    ``unmet`` themes that nothing meets; ``assumed`` is the city that was chosen because the query names none, or only a
+    country or region.
+    """
 
     hits: tuple[Hit, ...]
     unknown: tuple[str, ...] = ()
@@ -58,6 +67,7 @@ class Found:
     nearby: Mapping[str, tuple[str, ...]]
     relaxed: Mapping[str, tuple[Relaxed, ...]] = field(default_factory=lambda: MappingProxyType({}))
     assumed: str = ""
+    unmet: tuple[str, ...] = ()
 
     @property
     def given_up(self) -> tuple[str, ...]:
@@ -80,7 +90,7 @@ class CatalogueSearch:
         scope = scope_of(self._table, wish.wanted, self._regions)
         query = self._rankings.prepared(wish, rung, scope)
         assumed = ""
-        if self._regions.trips and not scope.asked and self.size:
+        if self._regions.trips and _is_open(scope, wish):
             city, assumed = self._city(query)
             scope = in_city(self._table, scope, city)
             query = self._rankings.prepared(wish, rung, scope)
@@ -92,10 +102,23 @@ class CatalogueSearch:
             nearby={name: each.nearby for name, each in sections.items() if each.nearby},
             relaxed={name: each.relaxed for name, each in sections.items() if each.relaxed},
             assumed=assumed,
+            unmet=self._unmet(query),
         )
 
+    def _unmet(self, query: Query) -> tuple[str, ...]:
+        """One theme of each topic that nothing meets where the query looks, of those that are a matter of the sections
+        asked for: a hotel need not be known for history."""
+        kinds = self._table.of_kinds({kind for section in query.wish.sections for kind in self._kinds.get(section, ())})
+        here = query.scope.mask & kinds
+        unmet = []
+        for topic in query.wish.wanted.topics if here.any() else ():
+            meeting = np.logical_or.reduce([self._table.tagged(theme) for theme in topic])
+            if not (meeting & here).any() and (meeting & kinds).sum() >= _MATTER * meeting.sum():
+                unmet.append(topic[0])
+        return tuple(unmet)
+
     def _city(self, query: Query) -> tuple[str, str]:
-        """The city to keep to when the query names none, and the same when it was assumed rather than concluded.
+        """The city to keep to when the query leaves it open, and the same when it was assumed rather than concluded.
 
         That of a record which the query names; else the one that the rankings of all sections vote for, each section
         with the same weight, a record with one over its rank; equal votes fall to the city with more fitting records.
@@ -111,7 +134,9 @@ class CatalogueSearch:
             whole = sum(1 / rank for rank in range(1, len(ranked) + 1))
             for rank, (row, _) in enumerate(ranked, 1):
                 votes[self._table.city_of(row)] += 1 / rank / whole
-        city = max(self._table.cities, key=lambda each: (round(votes[each], 9), fitting[each]))
+        city = max(
+            query.scope.parts[0].cities or self._table.cities, key=lambda each: (round(votes[each], 9), fitting[each])
+        )
         return city, city
 
     def _section(self, section: str, query: Query) -> _Chosen:
@@ -158,6 +183,14 @@ class _Chosen:
     hits: tuple[Hit, ...]
     relaxed: tuple[Relaxed, ...]
     nearby: tuple[str, ...]
+
+
+def _is_open(scope: Scope, wish: Wish) -> bool:
+    """Whether one city has to be chosen: none is named, or one country or region for no more than a few nights."""
+    if not scope.asked:
+        return bool(scope.allowed.size)
+    only_wide = len(scope.parts) == 1 and len(scope.parts[0].cities) > 1
+    return only_wide and wish.wanted.nights < _MANY_NIGHTS
 
 
 def _third(wish: Wish) -> int:

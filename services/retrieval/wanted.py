@@ -43,8 +43,9 @@ class Wanted:
     """Conditions on records.
 
     ``most_price`` None: any. ``least_price`` is a preference, not a limit, and so are ``themes``, the tags that the
-    query names, and ``suggested``, further tags that its party suggests. ``spoken`` are words that conditions cover,
-    of no use to a text search.
+    query names, and ``suggested``, further tags that its party suggests. ``topics`` are the themes again, together
+    those that the same words name. ``nights`` 0: not said, or none. ``spoken`` are words that conditions cover, of no
+    use to a text search.
     """
 
     places: tuple[Place, ...] = ()
@@ -54,6 +55,8 @@ class Wanted:
     least_price: int | None = None
     themes: tuple[str, ...] = ()
     suggested: tuple[str, ...] = ()
+    topics: tuple[tuple[str, ...], ...] = ()
+    nights: int = 0
     no_tags: tuple[str, ...] = ()
     no_words: tuple[str, ...] = ()
     spoken: tuple[str, ...] = ()
@@ -63,7 +66,8 @@ def wanted_from(slots: Sequence[Slot], tags: Container[str], *, intent: str = ""
     """The conditions that slots stand for; ``tags`` are those the domain knows."""
     with_children = _has_children(slots)
     themes = [value for value in wanted(slots, "theme") if value in tags]
-    topics = {slot.text for slot in slots if slot.name == "theme"}
+    topics = _topics(slots, tags)
+    words = {slot.text for slot in slots if slot.name == "theme"}
     suggested = [theme for party in wanted(slots, "party") for theme in _THEMES_OF_PARTY.get(party, ())]
     ruled_out = [slot for slot in slots if _rules_out(slot)]
     most, least = _prices(slots, intent)
@@ -75,9 +79,11 @@ def wanted_from(slots: Sequence[Slot], tags: Container[str], *, intent: str = ""
         least_price=least,
         themes=tuple(dict.fromkeys(themes)),
         suggested=tuple(dict.fromkeys(each for each in suggested if each in tags and each not in themes)),
+        topics=topics,
+        nights=int(max((_number(slot) for slot in slots if slot.name == "nights"), default=0.0)),
         no_tags=tuple(dict.fromkeys(slot.value for slot in ruled_out if slot.value in tags)),
         no_words=tuple(dict.fromkeys(slot.value for slot in ruled_out if slot.value and slot.value not in tags)),
-        spoken=tuple(slot.text for slot in slots if slot.text and slot.name != "theme" and slot.text not in topics),
+        spoken=tuple(slot.text for slot in slots if slot.text and slot.name != "theme" and slot.text not in words),
     )
 
 
@@ -91,6 +97,15 @@ def _places(slots: Iterable[Slot], relation: Relation) -> Iterable[Place]:
         excluded = slot.relation is Relation.EXCLUDED
         if slot.name == "destination" and slot.value and excluded is (relation is Relation.EXCLUDED):
             yield Place(slug=slot.value, text=slot.text)
+
+
+def _topics(slots: Sequence[Slot], tags: Container[str]) -> tuple[tuple[str, ...], ...]:
+    """Themes by the words that name them: 온천 is both of hot-spring and onsen."""
+    topics: dict[str, list[str]] = {}
+    for slot in slots:
+        if slot.name == "theme" and slot.relation is not Relation.EXCLUDED and slot.value in tags:
+            topics.setdefault(slot.text or slot.value, []).append(slot.value)
+    return tuple(tuple(each) for each in topics.values())
 
 
 def _has_children(slots: Sequence[Slot]) -> bool:

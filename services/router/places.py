@@ -38,6 +38,7 @@ _EN_PREPOSITION = re.compile(r"\b(?:in|to|at|near|around|visit|visiting|from|exp
 _EN_LENGTH = re.compile(r",?\s\d{1,2}(?:\s|-)?(?:days?|nights?|d|n)\b")
 _ORIGIN_AFTER = re.compile(r"\s?(?:에서\s?출발|출발|발(?=$|\s)|発)")
 _ORIGIN_IF_FOLLOWED = re.compile(r"\s?(?:에서|から)")
+_FROM_TO = re.compile(r"\s?(?:에서|から)\s?")
 _TOWARDS = re.compile(r"\s?(?:으로|로(?!컬)|까지|행|가는|へ|まで|に行)")
 _FROM = re.compile(r"\b(?:from|leaving|departing|departing from|leaving from)\s$")
 _TO = re.compile(r"\bto\s$")
@@ -141,6 +142,8 @@ def _is_origin(at: int, matches: Sequence[Match[Place]], lower: str) -> bool:
         return False
     if _FROM.search(lower[max(0, match.start - 16) : match.start]):
         return _TO.search(lower[max(0, others[0].start - 4) : others[0].start]) is not None
+    if _FROM_TO.fullmatch(lower, match.end, others[0].start):
+        return True
     towards = any(_TOWARDS.match(lower, other.end) for other in others)
     return towards and _ORIGIN_IF_FOLLOWED.match(lower, match.end) is not None
 

@@ -159,8 +159,9 @@ def speaks_of_a_trip(said: Said) -> Speaks:
     """Slots speak of a trip when they name a destination and with it how long, who or what for: mainly, when hardly a
     word is left; alone, when none is, and then any two of these and of budget, head count and date do.
 
-    Exclusions count only where nothing else is said. Head counts, budgets and dates beside other words go with any
-    purchase. A word for a trip will do for what a trip is for, where few words are left.
+    A whole place alone, or a section alone, asks for recommendations too. Exclusions count only where nothing else is
+    said. Head counts, budgets and dates beside other words go with any purchase. A word for a trip will do for what a
+    trip is for, where few words are left.
     """
     names = {slot.name for slot in said.slots if slot.relation is not Relation.EXCLUDED}
     if not said.left and "destination" in names:
@@ -170,7 +171,8 @@ def speaks_of_a_trip(said: Said) -> Speaks:
     if not said.left:
         if len(kinds) + place >= 2:
             return Speaks.OF_A_TRIP_ALONE
-        return Speaks.OF_A_PLACE_ALONE if place and said.whole_place else Speaks.NOT
+        alone = (place and said.whole_place) or "section" in names
+        return Speaks.OF_A_PLACE_ALONE if alone else Speaks.NOT
     if not (place and names & _OF_A_TRIP):
         return Speaks.OF_A_TRIP if place and said.trip and said.left <= _FEW else Speaks.NOT
     few = _FEW_BESIDE_LENGTH if "length" in kinds else _FEW

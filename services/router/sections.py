@@ -85,6 +85,8 @@ class SectionFinder:
         settled = [_settled(each, lower) for each in negation.mark(named, lower)]
         marked = [each for each in settled if _is_out(each) or not _is_only_near(each, lower)]
         kept = [each for each in marked if not _is_out(each)]
+        wanted = {each.slot.value for each in kept}  # whoever wants no hotel but a guesthouse wants lodging
+        out = [each for each in marked if _is_out(each) and each.slot.value not in wanted]
         wished = [
             each
             for each in themes
@@ -95,7 +97,7 @@ class SectionFinder:
         about_a_trip = (stays and not by_the_night) or speaks_of_a_trip(lower)
         if about_a_trip and not any(self._is_asked_for(each, lower) for each in kept):
             kept = []
-        return _once([each for each in marked if _is_out(each)] + kept)
+        return _once([*out, *kept])
 
     def _of_themes(self, wished: Sequence[Found]) -> list[Found]:
         """What themes alone ask for; nothing when one of them leans elsewhere."""

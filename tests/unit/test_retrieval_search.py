@@ -573,3 +573,25 @@ def test_an_excluded_city_is_never_assumed(travel: Domain) -> None:
 
 def test_nothing_is_assumed_of_an_empty_catalogue(travel: Domain) -> None:
     assert searched(travel, [], known=TRIPS).assumed == ""
+
+
+def test_a_country_is_one_city_for_a_few_nights_and_several_for_many(travel: Domain) -> None:
+    records = [place(f"{city}{number}", city, country="JP") for city in ("tokyo", "osaka") for number in range(2)]
+    nights = [Slot(name="nights", value=str(count), number=float(count)) for count in (3, 9)]
+    short, long = (searched(travel, records, at("japan"), each, known=TRIPS, per_section=4) for each in nights)
+    assert {hit.record.city for hit in short.hits} == {short.assumed}
+    assert short.assumed in {"tokyo", "osaka"}
+    assert (long.assumed, len({hit.record.city for hit in long.hits})) == ("", 2)
+
+
+def test_a_theme_that_nothing_meets_is_said_where_one_of_its_tags_would_do(travel: Domain) -> None:
+    records = [place("bath", tags=("onsen",))]
+    hot = [Slot(name="theme", value=tag, text="온천") for tag in ("hot-spring", "onsen")]
+    vegan = Slot(name="theme", value="vegetarian", text="비건")
+    elsewhere = place("green", "seoul", "food", tags=("vegetarian",))
+    meal = place("meal", kind="food")
+    assert searched(travel, [*records, meal, elsewhere], JEJU, *hot, vegan, sections=("food", "sights")).unmet == (
+        "vegetarian",
+    )
+    assert searched(travel, [*records, meal, elsewhere], JEJU, *hot, vegan).unmet == ()
+    assert searched(travel, [], JEJU, vegan).unmet == ()

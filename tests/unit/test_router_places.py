@@ -123,6 +123,8 @@ def test_ruling_out_a_part_of_a_city_keeps_the_city() -> None:
     [
         ("서울에서 제주로 2박3일", ["jeju"]),
         ("서울 출발 부산 당일치기", ["busan"]),
+        ("서울에서 부산 1박2일", ["busan"]),
+        ("서울에서 강남 맛집", ["seoul"]),
         ("from Seoul to Tokyo", ["tokyo"]),
         ("東京から大阪へ", ["osaka"]),
         ("서울에서 2박3일", ["seoul"]),

@@ -107,6 +107,8 @@ def test_the_order_of_neighbours_does_not_matter(neighbours: list[Neighbour]) ->
         ((JEJU,), 1, Speaks.NOT),
         ((JEJU,), 0, Speaks.OF_A_PLACE_ALONE),
         ((NIGHTS,), 0, Speaks.NOT),
+        ((Slot(name="section", value="food"),), 0, Speaks.OF_A_PLACE_ALONE),
+        ((Slot(name="section", value="food"),), 1, Speaks.NOT),
         ((NIGHTS, Slot(name="days", value="4")), 0, Speaks.NOT),
         ((NIGHTS, FAMILY), 1, Speaks.NOT),
         ((NIGHTS, FAMILY), 0, Speaks.OF_A_TRIP_ALONE),

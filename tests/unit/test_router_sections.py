@@ -72,6 +72,7 @@ def test_what_is_only_to_be_near_is_not_asked_for(query: str, sections: list[str
         ("we already have a hotel, 3 days in Tokyo", ["not lodging"]),
         ("Seoul 2 days without restaurants", ["not food"]),
         ("ホテル以外で京都", ["not lodging"]),
+        ("부산 3박4일 호텔 말고 게스트하우스", ["lodging"]),
     ],
 )
 def test_what_is_ruled_out_or_settled_is_not_wanted(query: str, sections: list[str]) -> None:
