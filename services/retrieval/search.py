@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -102,18 +102,18 @@ class CatalogueSearch:
             nearby={name: each.nearby for name, each in sections.items() if each.nearby},
             relaxed={name: each.relaxed for name, each in sections.items() if each.relaxed},
             assumed=assumed,
-            unmet=self._unmet(query),
+            unmet=self._unmet(query, [hit.record for chosen in sections.values() for hit in chosen.hits]),
         )
 
-    def _unmet(self, query: Query) -> tuple[str, ...]:
-        """One theme of each topic that nothing meets where the query looks, of those that are a matter of the sections
-        asked for: a hotel need not be known for history."""
+    def _unmet(self, query: Query, records: Sequence[Record]) -> tuple[str, ...]:
+        """One theme of each topic that nothing found meets, of those that are a matter of the sections asked for: a
+        hotel need not be known for history."""
         kinds = self._table.of_kinds({kind for section in query.wish.sections for kind in self._kinds.get(section, ())})
-        here = query.scope.mask & kinds
+        tags = {tag for record in records for tag in record.tags}
         unmet = []
-        for topic in query.wish.wanted.topics if here.any() else ():
+        for topic in query.wish.wanted.topics if records else ():
             meeting = np.logical_or.reduce([self._table.tagged(theme) for theme in topic])
-            if not (meeting & here).any() and (meeting & kinds).sum() >= _MATTER * meeting.sum():
+            if tags.isdisjoint(topic) and (meeting & kinds).sum() >= _MATTER * meeting.sum():
                 unmet.append(topic[0])
         return tuple(unmet)
 

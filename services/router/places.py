@@ -71,14 +71,20 @@ class PlaceFinder:
 
     def find(self, text: Text) -> list[Found]:
         """The places in the order of the text, each slug at most once for wanted and once for excluded."""
+        return self.find_with_origins(text)[0]
+
+    def find_with_origins(self, text: Text) -> tuple[list[Found], list[tuple[int, int]]]:
+        """The places, and where the text names those that the trip only starts from."""
         matches = list(self._lexicon.find(text.lower, lambda match: _is_place(match, text)))
-        kept = [match for at, match in enumerate(matches) if not _is_origin(at, matches, text.lower)]
+        if not matches:
+            return unheard.find(text), []
+        origins = [match for at, match in enumerate(matches) if _is_origin(at, matches, text.lower)]
+        kept = [match for match in matches if match not in origins]
         marked = negation.mark([_found(match, text.shown) for match in kept[: _MOST_PLACES * 2]], text.lower)
-        found = [_without_its_city(each) for each in marked] if matches else unheard.find(text)
         seen: dict[tuple[str, int], Found] = {}
-        for each in found:
+        for each in map(_without_its_city, marked):
             seen.setdefault((each.slot.value, each.slot.relation.value), each)
-        return list(seen.values())[:_MOST_PLACES]
+        return list(seen.values())[:_MOST_PLACES], [(match.start, match.end) for match in origins]
 
 
 def _entries(

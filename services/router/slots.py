@@ -32,9 +32,11 @@ KINDS = ("destination", "duration", "party", "budget", "date", "theme", "section
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """The slots of a text; the text without the values among them, which says more clearly what is asked for; the words
-    that no slot covers and that say something of their own; whether a whole place, not only a part of one, is named;
-    whether a trip is spoken of."""
+    """The slots of a text, and the text without the values among them, which says more clearly what is asked for.
+
+    ``rest`` are the words that no slot covers and that say something of their own; ``whole_place``: a whole place is
+    named, not only a part of one or a way from one to another; ``trip``: there is a word for a trip.
+    """
 
     slots: tuple[Slot, ...]
     bare: str
@@ -72,7 +74,7 @@ class SlotFinder:
 
     def find(self, text: Text) -> Findings:
         """The slots in the order in which the text says them, at most MAX_SLOTS, and the text without plain values."""
-        places = self._places.find(text) if "destination" in self._kinds else []
+        places, origins = self._places.find_with_origins(text) if "destination" in self._kinds else ([], [])
         rest = blank(text, ((each.start, each.end) for each in places))
         words = blank(rest, ((match.start, match.end) for match in self._set_aside.find(rest.lower)))
         found = [*places]
@@ -102,8 +104,8 @@ class SlotFinder:
         return Findings(
             slots=_in_order(found),
             bare=_bare(text, found),
-            rest=self._rest(text, found),
-            whole_place=any(each.whole for each in found),
+            rest=self._rest(blank(text, origins), found),
+            whole_place=any(each.whole for each in found) and not origins,
             trip=speaks_of_a_trip(text.lower),
         )
 

@@ -65,6 +65,7 @@ UNHEARD_OF = [
     "things to do near Eiffel Tower",
     "제주도 등산 빼고",
     "성산일출봉 근처 볼거리",
+    "서울에서 부산 1박2일",
 ]
 """Requests for recommendations that are little but slots, to places that no example names."""
 LODGING = [
