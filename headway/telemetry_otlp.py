@@ -2,7 +2,7 @@
 
 Decides names and attributes: RPC and GenAI conventions as they stand, with the older names beside those that are
 changing. Sampling is decided at the head: a sampled parent is followed, a root is sampled by ratio of its trace id.
-Spans are made from OpenTelemetry's protocol messages, not by its SDK, which costs eight times as much
+Spans are made from OpenTelemetry's protocol messages, not by its SDK, which costs six times as much
 (docs/decisions/0004-spans-without-the-sdk.md).
 """
 
