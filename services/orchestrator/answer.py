@@ -67,6 +67,7 @@ class Answer:
         self._sections: tuple[str, ...] = ()
         self._shelf = Shelf(per_item=parts.records_per_item, per_piece=parts.items_per_piece)
         self._failed: NeighbourFailed | None = None
+        self._understood = False
         self._plan_sent = False
         self._waiting_notices: list[Degraded] = []
         self._plans_expected = 0
@@ -87,6 +88,7 @@ class Answer:
     async def _run(self) -> None:
         await self._route()
         intent = self._parts.domain.intent(self._routed.intent)
+        self._understood = True
         if not intent.recommends:
             text = intent.notices.get(self._language) or intent.notices.get("en", "")
             await self._own_notice(not_a_recommendation(intent.name, text))
@@ -282,7 +284,7 @@ class Answer:
 
     async def _conclude(self) -> None:
         """Fills up on the floor, then sends the summary. Raises HeadwayError when there was nothing to write about."""
-        if self._sections and self._shelf.empty():
+        if not self._understood or (self._sections and self._shelf.empty()):
             raise self._nothing()
         if self._scope.budget.allows(Tier.EXTRACTIVE):
             for wish in self._shelf.wishes:

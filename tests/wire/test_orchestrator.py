@@ -394,6 +394,15 @@ async def test_a_deadline_of_a_millisecond_is_refused_and_the_next_request_works
         assert len(items(await ask(target))) == 9
 
 
+async def test_time_that_ends_before_the_query_is_understood_is_an_error_not_an_empty_answer() -> None:
+    shared = SharedConfig(default_deadline=0.002, reserve=0.0, drain_notice=0.0, drain_grace=1.0)
+    async with orchestrator(Script(route=forever), shared=shared) as target:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await ask(target, timeout=None)
+    assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    assert reason_of(caught.value) == "DEADLINE_EXPIRED"
+
+
 async def test_a_caller_that_leaves_after_the_first_item_stops_every_downstream_call() -> None:
     running: set[str] = set()
 
