@@ -99,32 +99,35 @@ async def typed(protocol: str, url: str) -> str:
 async def _typed_messages(client: anthropic.AsyncAnthropic) -> str:
     texts = []
     messages: Any = [{"role": "user", "content": "q"}]
-    async for event in await client.messages.create(model="m", max_tokens=64, stream=True, messages=messages):
-        if event.type == "content_block_start" and event.content_block.type == "text":
-            texts.append(event.content_block.text)
-        elif event.type == "content_block_delta" and event.delta.type == "text_delta":
-            texts.append(event.delta.text)
-        elif event.type == "message_stop":
-            break  # some fixtures hold several messages; an answer has one
+    async with await client.messages.create(model="m", max_tokens=64, stream=True, messages=messages) as stream:
+        async for event in stream:
+            if event.type == "content_block_start" and event.content_block.type == "text":
+                texts.append(event.content_block.text)
+            elif event.type == "content_block_delta" and event.delta.type == "text_delta":
+                texts.append(event.delta.text)
+            elif event.type == "message_stop":
+                break  # some fixtures hold several messages; an answer has one
     return "".join(texts)
 
 
 async def _typed_chunks(client: openai.AsyncOpenAI) -> str:
     texts: list[str] = []
     messages: Any = [{"role": "user", "content": "q"}]
-    async for chunk in await client.chat.completions.create(model="m", stream=True, messages=messages):
-        if chunk.choices and chunk.choices[0].delta:
-            said: Any = chunk.choices[0].delta.content
-            parts = said if isinstance(said, list) else [{"type": "text", "text": said or ""}]
-            texts += [part["text"] for part in parts if part["type"] == "text"]
+    async with await client.chat.completions.create(model="m", stream=True, messages=messages) as stream:
+        async for chunk in stream:
+            if chunk.choices and chunk.choices[0].delta:
+                said: Any = chunk.choices[0].delta.content
+                parts = said if isinstance(said, list) else [{"type": "text", "text": said or ""}]
+                texts += [part["text"] for part in parts if part["type"] == "text"]
     return "".join(texts)
 
 
 async def _typed_responses(client: openai.AsyncOpenAI) -> str:
     texts = []
-    async for event in await client.responses.create(model="m", stream=True, input="q", store=False):
-        if event.type == "response.output_text.delta":
-            texts.append(event.delta)
-        elif event.type in ("response.completed", "response.incomplete"):
-            break
+    async with await client.responses.create(model="m", stream=True, input="q", store=False) as stream:
+        async for event in stream:
+            if event.type == "response.output_text.delta":
+                texts.append(event.delta)
+            elif event.type in ("response.completed", "response.incomplete"):
+                break
     return "".join(texts)
