@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 
+import faiss
 import structlog
 
 from headway import domain, process
@@ -18,6 +19,8 @@ from services.router.service import RouterService, learn
 
 async def serve(config: RouterConfig, shared: SharedConfig, stop: asyncio.Event) -> None:
     """Loads everything first: a router that listens is ready."""
+    # One thread a search: among a few hundred examples a second one costs more in waking and spinning than it finds.
+    faiss.omp_set_num_threads(1)
     try:
         encoder = await asyncio.to_thread(load, config.encoder, config.models)
         knowledge = await asyncio.to_thread(learn, domain.load(config.domain), encoder)
