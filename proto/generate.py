@@ -33,10 +33,7 @@ def write_imports(target: Path) -> None:
     """Writes the descriptor set that holds every import from outside ``proto/``."""
     from buf.validate import validate_pb2
 
-    known = [
-        module.DESCRIPTOR
-        for module in (descriptor_pb2, duration_pb2, field_mask_pb2, struct_pb2, timestamp_pb2)
-    ]
+    known = [module.DESCRIPTOR for module in (descriptor_pb2, duration_pb2, field_mask_pb2, struct_pb2, timestamp_pb2)]
     imports = descriptor_pb2.FileDescriptorSet()
     for descriptor in known:
         imports.file.add().ParseFromString(descriptor.serialized_pb)
@@ -72,9 +69,7 @@ def generate(out: Path) -> None:
 def image(target: Path) -> None:
     """Writes the contract with comments and imports as one file descriptor set."""
     with tempfile.TemporaryDirectory() as scratch:
-        compile_protos(
-            Path(scratch), f"--descriptor_set_out={target}", "--include_imports", "--include_source_info"
-        )
+        compile_protos(Path(scratch), f"--descriptor_set_out={target}", "--include_imports", "--include_source_info")
 
 
 def check() -> int:
@@ -92,12 +87,8 @@ def check() -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--out", type=Path, default=ROOT, help="where to write the stubs (default: the project)"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=ROOT, help="where to write the stubs (default: the project)")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="lint and compare with the released contract")
     mode.add_argument("--release", action="store_true", help="make the present contract the released one")
