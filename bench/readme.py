@@ -20,6 +20,8 @@ README = ROOT / "README.md"
 BEGIN = "<!-- figures:begin (python -m bench.readme writes what stands between these marks) -->"
 END = "<!-- figures:end -->"
 SERVICES = ("router", "retrieval", "generator", "orchestrator")
+AIMED_FIRST_ITEM_MS = 8
+AIMED_CPU_MS = 15
 DEADLINES = (("deadline_5s", "5 s"), ("deadline_800ms", "800 ms"), ("deadline_150ms", "150 ms"))
 
 ARMS = {
@@ -136,7 +138,16 @@ def _mesh(found: Mapping[str, Any]) -> Iterator[str]:
     cpu = ", ".join(f"{name} {found['cpu_ms'][name]:.1f}" for name in SERVICES)
     memory = ", ".join(f"{name} {found['rss_mb'][name]:.0f}" for name in SERVICES)
     yield f"CPU in ms a request with 8 in flight: {cpu}. Memory in MB: {memory}."
+    first, spent = found["sequential"]["added_first_item_ms"]["p50"], found["cpu_ms_per_request"]
+    yield (
+        f"Aimed at were {AIMED_FIRST_ITEM_MS} ms added to the first item sequentially (p50) and {AIMED_CPU_MS} ms of "
+        f"CPU a request: {_verdict(first, AIMED_FIRST_ITEM_MS)} and {_verdict(spent, AIMED_CPU_MS)}."
+    )
     yield "Where the CPU goes, and what was tried: [docs/guides/measuring.md](docs/guides/measuring.md)."
+
+
+def _verdict(measured: float, aim: float) -> str:
+    return "met" if measured <= aim else f"missed by {measured - aim:.1f} ms"
 
 
 def _made(found: Mapping[str, Any]) -> str:
